@@ -1,0 +1,5 @@
+"""`python -m responder` is `responder`."""
+
+from responder.cli import main
+
+main()

@@ -1,0 +1,9 @@
+"""Matches into findings: crash boundaries, cause against symptoms, ranks, attempts.
+
+Pure: lines and times in, findings out; no clock, no disk, no network.
+"""
+
+from responder.diagnose.diagnosis import Diagnosis
+from responder.diagnose.finding import Finding
+
+__all__ = ["Diagnosis", "Finding"]

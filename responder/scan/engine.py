@@ -1,0 +1,132 @@
+"""One block of bytes in, the lines that rules fire on out.
+
+The same code serves the live tail (blocks of some hundred bytes) and the replay (blocks of megabytes).
+"""
+
+from collections import Counter
+from typing import Any
+
+import hyperscan
+import msgspec
+import regex
+
+from responder.catalogue import Rule
+from responder.scan.program import Pattern, Program
+
+CONFIRM_SECONDS = 0.25
+"""How long one pattern may work on one line before it is set aside: a healthy one takes microseconds."""
+
+LONGEST_CONFIRMED = 256 * 1024
+"""Bytes of a line that are looked at around a hit; the rest of a longer line cannot hold the message."""
+
+HOT_SHARE = 0.02
+"""A pattern that fires on more than this share of a block's lines is only counted for the rest of the block."""
+
+_LEAST_HOT = 256
+_BYTES_PER_LINE = 128
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule, and what its groups captured."""
+
+    rule: Rule
+    captures: dict[str, str] = {}
+    start: int = 0
+    """Where in the line the match starts, in bytes."""
+
+
+class LineHit(msgspec.Struct, kw_only=True):
+    """A line on which something fired.  Positions count bytes from the block's start; `end` excludes the newline."""
+
+    start: int
+    end: int
+    matches: list[Match] = []
+    aside: list[Pattern] = []
+    """Hits of frame and near patterns, and of the traceback's header."""
+
+
+class Scanner:
+    """Scans blocks with one program.  Not to be shared between threads (Hyperscan's scratch space)."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.counted: Counter[str] = Counter()
+        """Hits by rule id that were counted without being looked at, because the rule was hot."""
+        self.set_aside: dict[int, str] = {}
+        """Patterns that timed out, by index, with the text for the report.  They fire no more."""
+        self._scratch = hyperscan.Scratch(program.database)
+        self._confirm: dict[int, Any] = {}
+
+    def scan(self, data: bytes) -> list[LineHit]:
+        """The lines of a block on which a confirmed pattern fired, in their order.
+
+        A carriage return ends a segment, so each segment counts as a line of its own.
+        """
+        if b"\r" in data:
+            data = data.replace(b"\r", b"\n")
+        hits: dict[int, LineHit] = {}
+        claimed: set[tuple[int, str]] = set()
+        for index, start, end in self._candidates(data):
+            pattern = self.program.patterns[index]
+            if pattern.use == "rule" and pattern.rule is not None and (start, pattern.rule.id) in claimed:
+                continue
+            found = self._confirmed(index, pattern, data, start, end)
+            if found is None:
+                continue
+            hit = hits.get(start)
+            if hit is None:
+                hit = hits[start] = LineHit(start=start, end=end, matches=[], aside=[])
+            if pattern.use == "rule" and pattern.rule is not None:
+                claimed.add((start, pattern.rule.id))
+                hit.matches.append(Match(rule=pattern.rule, captures=_captures(found), start=found.start()))
+            else:
+                hit.aside.append(pattern)
+        return [hits[start] for start in sorted(hits)]
+
+    def _candidates(self, data: bytes) -> list[tuple[int, int, int]]:
+        """What Hyperscan found: pattern, start and end of the line in which the match ends, once per line."""
+        found: list[tuple[int, int, int]] = []
+        line_end = [-1] * len(self.program.patterns)
+        seen = [0] * len(self.program.patterns)
+        limit = max(_LEAST_HOT, int(len(data) / _BYTES_PER_LINE * HOT_SHARE))
+
+        def on_match(index: int, start: int, end: int, flags: int, context: object) -> None:
+            # Hyperscan reports every possible end of a match; one per line is enough.
+            if end <= line_end[index]:
+                return
+            stop = data.find(b"\n", end)
+            stop = len(data) if stop < 0 else stop
+            line_end[index] = stop
+            seen[index] += 1
+            if seen[index] <= limit:
+                found.append((index, data.rfind(b"\n", 0, end) + 1, stop))
+
+        if data:
+            self.program.database.scan(data, on_match, scratch=self._scratch)
+        for index, count in enumerate(seen):
+            rule = self.program.patterns[index].rule
+            if count > limit and rule is not None:
+                self.counted[rule.id] += count - limit
+        return found
+
+    def _confirmed(self, index: int, pattern: Pattern, data: bytes, start: int, end: int) -> Any | None:
+        if index in self.set_aside:
+            return None
+        expression = self._confirm.get(index)
+        if expression is None:
+            expression = self._confirm[index] = regex.compile(pattern.text)
+        try:
+            return expression.search(data[start : min(end, start + LONGEST_CONFIRMED)], timeout=CONFIRM_SECONDS)
+        except TimeoutError:
+            owner = pattern.rule.id if pattern.rule else "traceback"
+            self.set_aside[index] = f"{owner}: a pattern took longer than {CONFIRM_SECONDS} s on one line"
+            return None
+
+
+def _captures(found: Any) -> dict[str, str]:
+    return {name: text(value) for name, value in found.groupdict().items() if value is not None}
+
+
+def text(raw: bytes) -> str:
+    """Log bytes as text: UTF-8, with an undecodable byte shown as `\\xNN`."""
+    return raw.decode("utf-8", "backslashreplace")

@@ -1,0 +1,236 @@
+"""Around a hit: the record it belongs to, the traceback it ends, its excerpt.
+
+Match first, frame later: a log of gigabytes is framed only where something fired.  The one state between blocks is
+the tail of the previous block (for what stands above a hit) and the tracebacks that are still open.
+"""
+
+import re
+
+import msgspec
+
+from responder.scan.engine import LineHit, Scanner, text
+from responder.scan.seen import Aside, Frame, Seen, Traceback
+from responder.sources.block import Block
+from responder.sources.prefix import Prefix, parse_prefix
+
+CONTEXT_BYTES = 32 * 1024
+"""How much of the text above a hit is kept for its record and excerpt."""
+
+EXCERPT_BEFORE, EXCERPT_AFTER = 12, 3
+"""Lines around the evidence that a person gets to see."""
+
+LONGEST_TEXT = 4096
+"""Characters of a line that are kept."""
+
+FAR = 10_000
+"""What the running line number grows by over a gap too long to count."""
+
+_COUNTED_GAP = 64 * 1024
+_LONGEST_TRACEBACK = 400
+
+_FRAME = re.compile(r'^\s*File "(?P<path>[^"\n]{1,400})", line (?P<line>\d+)(?:, in (?P<function>.{1,200}))?$')
+_EXCEPTION = re.compile(r"^(?P<type>[A-Za-z_]\w*(?:\.\w+)*)(?:: (?P<message>.*))?$")
+_LEVELS = frozenset({"INFO", "WARNING", "DEBUG", "ERROR", "CRITICAL", "Exit", "Loading", "exception", "future", "task"})
+_CHAIN = ("During handling of the above exception", "The above exception was the direct cause")
+_HEAD = re.compile(
+    rb"^(?:[^\n]{0,400}\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[ T]\d\d:\d\d|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):\s)"
+)
+
+
+class _Open(msgspec.Struct, kw_only=True):
+    """A traceback whose exception has not been named yet."""
+
+    offset: int
+    header: str
+    prefix: Prefix
+    frames: list[Frame] = []
+    lines: int = 0
+
+
+class StreamScan:
+    """Scans the blocks of one log, in their order."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self._scanner = scanner
+        self._above = b""
+        self._open: list[_Open] = []
+        self._ordinal = 0
+        self._last = 0
+        """Where in the current block the running line number stands (negative: in the block before)."""
+
+    def feed(self, block: Block) -> list[Seen]:
+        """The lines of a block that the diagnosis has to know, in their order."""
+        data = block.data.replace(b"\r", b"\n") if b"\r" in block.data else block.data
+        hits = {hit.start: hit for hit in self._scanner.scan(data)}
+        tracebacks = self._tracebacks(block, data, hits)
+        seen = []
+        for start in sorted(hits.keys() | tracebacks.keys()):
+            hit = hits.get(start) or LineHit(start=start, end=_line_end(data, start), matches=[], aside=[])
+            ended = tracebacks.get(start)
+            if hit.matches or ended or any(pattern.rule for pattern in hit.aside):
+                seen.append(self._seen(block, data, hit, ended))
+        self._above = (self._above + data)[-CONTEXT_BYTES:] if len(data) < CONTEXT_BYTES else data[-CONTEXT_BYTES:]
+        self._last -= len(data)
+        return seen
+
+    def finish(self, block: Block) -> list[Seen]:
+        """Tracebacks that the log's end cut off, as seen on the last block's last line."""
+        cut, self._open = self._open, []
+        end = Block(path=block.path, file_id=block.file_id, offset=block.offset + len(block.data), data=b"")
+        return [
+            Seen(
+                stream=block.file_id,
+                path=block.path,
+                offset=one.offset,
+                ordinal=self._ordinal,
+                text=one.header,
+                record=one.offset,
+                traceback=Traceback(offset=one.offset, header=one.header, frames=tuple(one.frames)),
+                ranks=one.prefix.ranks,
+                time=one.prefix.time,
+                clock="log" if one.prefix.time else "arrival",
+                excerpt=tuple(text(line) for line in self._above.splitlines()[-EXCERPT_BEFORE:]),
+            )
+            for one in cut
+            if end is not None
+        ]
+
+    def _seen(self, block: Block, data: bytes, hit: LineHit, ended: "tuple[_Open, Traceback] | None") -> Seen:
+        line = text(data[hit.start : min(hit.end, hit.start + LONGEST_TEXT * 4)])
+        first = min((match.start for match in hit.matches), default=None)
+        prefix = parse_prefix(line, first)
+        if not prefix.present and ended is not None:
+            prefix = ended[0].prefix
+        head, head_prefix = self._record(block, data, hit.start)
+        time = prefix.time or head_prefix.time
+        wrapper = block.lines.time(hit.start) if block.lines is not None else None
+        return Seen(
+            stream=block.file_id,
+            path=block.path,
+            offset=block.physical(hit.start),
+            ordinal=self._count(data, hit.start),
+            text=_around(line, first or 0),
+            record=head,
+            matches=tuple(hit.matches),
+            asides=tuple(Aside(p.rule.id, p.use, p.index) for p in hit.aside if p.rule is not None),
+            traceback=ended[1] if ended else None,
+            ranks=prefix.ranks or (head_prefix.ranks if ended else ()),
+            time=wrapper or time,
+            clock="wrapper" if wrapper else ("log" if time else "arrival"),
+            excerpt=self._excerpt(data, hit),
+            labels=block.lines.labels(hit.start) if block.lines is not None else {},
+        )
+
+    def _count(self, data: bytes, start: int) -> int:
+        gap = start - self._last
+        if gap > _COUNTED_GAP:
+            self._ordinal += FAR
+        else:
+            from_above = self._above[len(self._above) + self._last :] if self._last < 0 else b""
+            self._ordinal += from_above.count(b"\n") + data.count(b"\n", max(self._last, 0), start)
+        self._last = start
+        return self._ordinal
+
+    def _record(self, block: Block, data: bytes, start: int) -> tuple[int, Prefix]:
+        """Offset and prefix of the line that begins the record a line belongs to."""
+        window = data[max(0, start - CONTEXT_BYTES) : _line_end(data, start)]
+        base = max(0, start - CONTEXT_BYTES)
+        for begin, raw in _lines_backwards(window):
+            if _HEAD.match(raw):
+                return block.physical(base + begin), parse_prefix(text(raw[:4096]))
+        if base == 0:
+            for begin, raw in _lines_backwards(self._above):
+                if _HEAD.match(raw):
+                    # Exact for bare logs; for wrapped ones it is only compared with offsets of the same kind.
+                    return block.offset - len(self._above) + begin, parse_prefix(text(raw[:4096]))
+        return -1, parse_prefix("")
+
+    def _excerpt(self, data: bytes, hit: LineHit) -> tuple[str, ...]:
+        above = data[max(0, hit.start - CONTEXT_BYTES) : hit.start]
+        if hit.start < CONTEXT_BYTES:
+            above = self._above + above
+        below = data[hit.end + 1 : hit.end + 1 + 2048]
+        lines = [*above.splitlines()[-EXCERPT_BEFORE:], data[hit.start : hit.end], *below.splitlines()[:EXCERPT_AFTER]]
+        return tuple(text(line[:LONGEST_TEXT]) for line in lines)
+
+    def _tracebacks(self, block: Block, data: bytes, hits: dict[int, LineHit]) -> dict[int, tuple[_Open, Traceback]]:
+        """The tracebacks that end in this block, by the start of the line that ends them."""
+        headers = [hit for hit in hits.values() if any(pattern.use == "traceback" for pattern in hit.aside)]
+        if not headers and not self._open:
+            return {}
+        ended: dict[int, tuple[_Open, Traceback]] = {}
+        at = 0 if self._open else headers[0].start
+        upcoming = {hit.start for hit in headers}
+        while at < len(data):
+            if not self._open:
+                at = min((start for start in upcoming if start >= at), default=len(data))
+                if at >= len(data):
+                    break
+            end = _line_end(data, at)
+            self._line(block, data, at, end, at in upcoming, ended)
+            at = end + 1
+        return ended
+
+    def _line(
+        self,
+        block: Block,
+        data: bytes,
+        start: int,
+        end: int,
+        is_header: bool,
+        ended: dict[int, tuple[_Open, Traceback]],
+    ) -> None:
+        line = text(data[start : min(end, start + LONGEST_TEXT)])
+        prefix = parse_prefix(line)
+        if is_header:
+            self._open.append(_Open(offset=block.physical(start), header=line, prefix=prefix, frames=[]))
+            return
+        body = line[prefix.rest :]
+        newest = self._open[-1]
+        newest.lines += 1
+        frame = _FRAME.match(body)
+        if frame is not None:
+            newest.frames.append(Frame(frame["path"], int(frame["line"]), frame["function"] or ""))
+        elif body[:1].isspace() or not body:
+            if newest.frames and body.strip() and not newest.frames[-1].source:
+                last = newest.frames[-1]
+                newest.frames[-1] = Frame(last.path, last.line, last.function, body.strip())
+        elif not body.startswith(_CHAIN):
+            named = _EXCEPTION.match(body)
+            if named is not None and named["type"] not in _LEVELS and (not prefix.present or newest.prefix.present):
+                one = self._open.pop(0)
+                ended[start] = (
+                    one,
+                    Traceback(
+                        offset=one.offset,
+                        header=one.header,
+                        frames=tuple(one.frames or newest.frames),
+                        exception=named["type"],
+                        message=named["message"] or "",
+                    ),
+                )
+                return
+        if newest.lines > _LONGEST_TRACEBACK:
+            self._open.pop()
+
+
+def _line_end(data: bytes, start: int) -> int:
+    end = data.find(b"\n", start)
+    return len(data) if end < 0 else end
+
+
+def _lines_backwards(window: bytes) -> "list[tuple[int, bytes]]":
+    begin, found = 0, []
+    for raw in window.split(b"\n"):
+        found.append((begin, raw))
+        begin += len(raw) + 1
+    found.reverse()
+    return found
+
+
+def _around(line: str, position: int) -> str:
+    """At most LONGEST_TEXT characters of a line, the match among them."""
+    if len(line) <= LONGEST_TEXT:
+        return line
+    begin = max(0, min(position - 200, len(line) - LONGEST_TEXT))
+    return line[begin : begin + LONGEST_TEXT]
