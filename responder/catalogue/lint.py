@@ -52,7 +52,9 @@ class _Lint:
 
     def _names(self) -> Iterator[Problem]:
         if self.path.stem != self.rule.id:
-            yield self._at(f"the file is called `{self.path.name}` but the id is `{self.rule.id}`; they must agree", "id ")
+            yield self._at(
+                f"the file is called `{self.path.name}` but the id is `{self.rule.id}`; they must agree", "id "
+            )
         if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.rule.id):
             yield self._at(f"the id `{self.rule.id}` is not kebab-case", "id ")
         if self.path.parent.name != self.rule.kind and self.path.parents[1].name == "rules":
@@ -101,7 +103,8 @@ class _Lint:
 
     def _versions(self) -> Iterator[Problem]:
         ranges = [(self.rule.since, self.rule.until)]
-        ranges += [(part.since, part.until) for part in (*self.rule.remedy, *self.rule.origin)]
+        ranges += [(remedy.since, remedy.until) for remedy in self.rule.remedy]
+        ranges += [(origin.since, origin.until) for origin in self.rule.origin]
         for since, until in ranges:
             try:
                 bounds = [Version(v) for v in (since, until) if v is not None]

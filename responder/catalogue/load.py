@@ -155,7 +155,9 @@ def _unknown_in(
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
             hint = f"; did you mean `{near[0]}`?" if near else f"; known keys: {', '.join(known)}"
-            yield Problem(path=shown(path), line=find_line(text, f"{key} "), message=f"unknown key `{key}`{place}{hint}")
+            yield Problem(
+                path=shown(path), line=find_line(text, f"{key} "), message=f"unknown key `{key}`{place}{hint}"
+            )
 
 
 def _validation_problem(path: Path, text: str, message: str) -> Problem:

@@ -3,7 +3,7 @@
 USAGE, UNAVAILABLE, BAD_CONFIG = 2, 69, 78
 
 
-class Failure(Exception):
+class Failure(Exception):  # noqa: N818 - it is not an error of ours
     """Something a user can mend: what was wrong, where, and what to do, in one line."""
 
     def __init__(self, message: str, status: int = USAGE) -> None:

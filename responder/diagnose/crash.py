@@ -140,7 +140,17 @@ class Crash:
             kind, title, severity = "unrecognised", title_of(seen.traceback), self._severity_of_unknown(phase)
             cause = cause_of(seen.traceback)
         return self._build(
-            key, rule, kind, title, severity, confidence, why, phase, cause, seen, chosen.match.captures if chosen.match else {}
+            key,
+            rule,
+            kind,
+            title,
+            severity,
+            confidence,
+            why,
+            phase,
+            cause,
+            seen,
+            chosen.match.captures if chosen.match else {},
         )
 
     def _of_symptoms(self) -> Finding:
@@ -189,7 +199,9 @@ class Crash:
 
     def _severity_of_unknown(self, phase: Phase) -> Severity:
         """An unknown traceback is critical where the server died of it, else a warning: it may be one request's."""
-        died = bool(self._symptoms) or any("hit an exception" in c.seen.traceback.header for c in self._candidates if c.seen.traceback)
+        died = bool(self._symptoms) or any(
+            "hit an exception" in c.seen.traceback.header for c in self._candidates if c.seen.traceback
+        )
         return "critical" if died or phase not in ("serving", "shutdown") else "warning"
 
 

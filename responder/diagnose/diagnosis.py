@@ -103,11 +103,11 @@ class Diagnosis:
 
     def _take_marker(self, rule: Rule) -> None:
         phase = rule.enters or "unknown"
-        if rule.launch and (self._crash is not None or self._launch.phase != "unknown"):
-            if self._crash is not None or self._launch.is_over(phase):
-                self.close()
-                self._launch = Launch()
-                self._noise.clear()
+        # A crash that is open when a new launch begins is over; without one only a step backwards proves a new launch.
+        if rule.launch and (self._crash is not None or self._launch.is_over(phase)):
+            self.close()
+            self._launch = Launch()
+            self._noise.clear()
         self._launch.reach(phase)
 
     def _take_noise(self, seen: Seen, match: Match) -> None:
@@ -119,7 +119,7 @@ class Diagnosis:
         count, first = self._noise.get(rule.id, (0, seen))
         count += 1
         self._noise[rule.id] = (count, first)
-        span = (seen.time - first.time).total_seconds() if _comparable(first, seen) else 0.0
+        span = _seconds_between(first, seen)
         facts = {"captures": match.captures, "count": count, "span": span, "phase": self._launch.phase}
         if holds(rule.escalate_when, facts):
             self._opened(seen).add_cause(seen, match, self._launch.phase)
@@ -161,5 +161,8 @@ def fold(before: Finding, now: Finding) -> Finding:
     )
 
 
-def _comparable(one: Seen, other: Seen) -> bool:
-    return one.time is not None and other.time is not None and one.clock == other.clock
+def _seconds_between(one: Seen, other: Seen) -> float:
+    """0 where the times are unknown or of different clocks."""
+    if one.time is None or other.time is None or one.clock != other.clock:
+        return 0.0
+    return (other.time - one.time).total_seconds()

@@ -60,10 +60,8 @@ class Scanner:
     def scan(self, data: bytes) -> list[LineHit]:
         """The lines of a block on which a confirmed pattern fired, in their order.
 
-        A carriage return ends a segment, so each segment counts as a line of its own.
+        Carriage returns are the caller's business: `Block.segments` ends a line at each.
         """
-        if b"\r" in data:
-            data = data.replace(b"\r", b"\n")
         hits: dict[int, LineHit] = {}
         claimed: set[tuple[int, str]] = set()
         for index, start, end in self._candidates(data):

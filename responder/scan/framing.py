@@ -5,6 +5,7 @@ the tail of the previous block (for what stands above a hit) and the tracebacks 
 """
 
 import re
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -33,13 +34,16 @@ _EXCEPTION = re.compile(r"^(?P<type>[A-Za-z_]\w*(?:\.\w+)*)(?:: (?P<message>.*))
 _LEVELS = frozenset({"INFO", "WARNING", "DEBUG", "ERROR", "CRITICAL", "Exit", "Loading", "exception", "future", "task"})
 _CHAIN = ("During handling of the above exception", "The above exception was the direct cause")
 _HEAD = re.compile(
-    rb"^(?:[^\n]{0,400}\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[ T]\d\d:\d\d|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):\s)"
+    rb"^(?:[^\n]{0,400}\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[ T]\d\d:\d\d"
+    rb"|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):\s)"
 )
 
 
 class _Open(msgspec.Struct, kw_only=True):
     """A traceback whose exception has not been named yet."""
 
+    stream: str
+    path: str
     offset: int
     header: str
     prefix: Prefix
@@ -60,7 +64,7 @@ class StreamScan:
 
     def feed(self, block: Block) -> list[Seen]:
         """The lines of a block that the diagnosis has to know, in their order."""
-        data = block.data.replace(b"\r", b"\n") if b"\r" in block.data else block.data
+        data = block.segments()
         hits = {hit.start: hit for hit in self._scanner.scan(data)}
         tracebacks = self._tracebacks(block, data, hits)
         seen = []
@@ -73,14 +77,13 @@ class StreamScan:
         self._last -= len(data)
         return seen
 
-    def finish(self, block: Block) -> list[Seen]:
-        """Tracebacks that the log's end cut off, as seen on the last block's last line."""
+    def finish(self) -> list[Seen]:
+        """The tracebacks that the end of the log cut off."""
         cut, self._open = self._open, []
-        end = Block(path=block.path, file_id=block.file_id, offset=block.offset + len(block.data), data=b"")
         return [
             Seen(
-                stream=block.file_id,
-                path=block.path,
+                stream=one.stream,
+                path=one.path,
                 offset=one.offset,
                 ordinal=self._ordinal,
                 text=one.header,
@@ -92,7 +95,6 @@ class StreamScan:
                 excerpt=tuple(text(line) for line in self._above.splitlines()[-EXCERPT_BEFORE:]),
             )
             for one in cut
-            if end is not None
         ]
 
     def _seen(self, block: Block, data: bytes, hit: LineHit, ended: "tuple[_Open, Traceback] | None") -> Seen:
@@ -103,11 +105,12 @@ class StreamScan:
             prefix = ended[0].prefix
         head, head_prefix = self._record(block, data, hit.start)
         time = prefix.time or head_prefix.time
-        wrapper = block.lines.time(hit.start) if block.lines is not None else None
+        origin = block.locate(hit.start)
+        wrapper = None if origin.time is None else datetime.fromtimestamp(origin.time, UTC)
         return Seen(
             stream=block.file_id,
             path=block.path,
-            offset=block.physical(hit.start),
+            offset=origin.offset,
             ordinal=self._count(data, hit.start),
             text=_around(line, first or 0),
             record=head,
@@ -118,7 +121,7 @@ class StreamScan:
             time=wrapper or time,
             clock="wrapper" if wrapper else ("log" if time else "arrival"),
             excerpt=self._excerpt(data, hit),
-            labels=block.lines.labels(hit.start) if block.lines is not None else {},
+            labels=dict(origin.labels),
         )
 
     def _count(self, data: bytes, start: int) -> int:
@@ -137,7 +140,7 @@ class StreamScan:
         base = max(0, start - CONTEXT_BYTES)
         for begin, raw in _lines_backwards(window):
             if _HEAD.match(raw):
-                return block.physical(base + begin), parse_prefix(text(raw[:4096]))
+                return block.locate(base + begin).offset, parse_prefix(text(raw[:4096]))
         if base == 0:
             for begin, raw in _lines_backwards(self._above):
                 if _HEAD.match(raw):
@@ -183,7 +186,16 @@ class StreamScan:
         line = text(data[start : min(end, start + LONGEST_TEXT)])
         prefix = parse_prefix(line)
         if is_header:
-            self._open.append(_Open(offset=block.physical(start), header=line, prefix=prefix, frames=[]))
+            self._open.append(
+                _Open(
+                    stream=block.file_id,
+                    path=block.path,
+                    offset=block.locate(start).offset,
+                    header=line,
+                    prefix=prefix,
+                    frames=[],
+                )
+            )
             return
         body = line[prefix.rest :]
         newest = self._open[-1]

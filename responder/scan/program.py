@@ -7,7 +7,7 @@ native code: it lies in a folder that only we may write, and its name holds ever
 import hashlib
 import platform
 from collections.abc import Iterable
-from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,11 +41,6 @@ class Program:
     def __init__(self, patterns: tuple[Pattern, ...], database: Any) -> None:
         self.patterns = patterns
         self.database = database
-
-    @cached_property
-    def literals_only(self) -> int:
-        """How many patterns the database holds."""
-        return len(self.patterns)
 
 
 def build_program(catalogue: Catalogue, *, cache: Path | None = None) -> tuple[Program, list[Problem]]:
@@ -124,7 +119,7 @@ def _key(patterns: tuple[Pattern, ...]) -> str:
     digest = hashlib.sha256()
     for pattern in patterns:
         digest.update(pattern.text + b"\0")
-    made_by = f"{hyperscan.__version__}/{platform.machine()}/{platform.python_version()}/{int(_FLAGS)}"
+    made_by = f"{version('hyperscan')}/{platform.machine()}/{platform.python_version()}/{int(_FLAGS)}"
     digest.update(made_by.encode())
     return digest.hexdigest()[:24]
 

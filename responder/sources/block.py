@@ -18,7 +18,7 @@ class Origin:
     """Of the first byte of the physical line, wrapper included, in the file."""
     time: float | None = None
     """The wrapper's own stamp, seconds since the epoch; None where it has none."""
-    labels: Mapping[str, str] = _NO_LABELS
+    labels: Mapping[str, str] = field(default_factory=lambda: _NO_LABELS)
     """What the wrapper says of the line, by name: `stream`, `container`, `rank`, …"""
 
 
