@@ -9,7 +9,7 @@ import msgspec
 
 from responder.catalogue import Near, Rule
 from responder.diagnose.finding import Finding, crash_id, fingerprint_of
-from responder.diagnose.launch import phase_of_fault
+from responder.diagnose.launch import Launch, phase_of_fault
 from responder.diagnose.unrecognised import cause_of, signature, title_of
 from responder.nouns import Clock, Confidence, Phase, Severity
 from responder.scan.engine import Match
@@ -62,11 +62,11 @@ class Neighbour(msgspec.Struct, frozen=True):
 class Crash:
     """Collects the lines of one crash.  `finding()` may be asked at any time; it gets better as lines arrive."""
 
-    def __init__(self, server: str, first: Seen, phase: Phase, planned: bool) -> None:
+    def __init__(self, server: str, first: Seen, launch: Launch) -> None:
         self.server = server
         self.first = first
-        self.phase = phase
-        self.planned = planned
+        self.launch = launch
+        self.planned = launch.phase == "shutdown"
         self.last = first
         self.starts: dict[str, int] = {first.stream: first.offset}
         """Offset of the first line this crash needs, by stream: the checkpoint waits for it."""
@@ -161,7 +161,7 @@ class Crash:
         return self._build(
             rule.id, rule, rule.kind, rule.title, severity, "possible",
             "only follow-on lines were seen; the cause is not in this log",
-            phase_of_fault(self.phase, rule.phase), cause, seen, match.captures,
+            phase_of_fault(self.launch.phase, rule.phase), cause, seen, match.captures,
         )  # fmt: skip
 
     def _build(
@@ -195,6 +195,7 @@ class Crash:
             ranks=tuple(self._ranks.get(key, {})),
             symptoms=symptoms,
             crashes=(self.id,),
+            stated=self.launch.stated,
         )
 
     def _severity_of_unknown(self, phase: Phase) -> Severity:

@@ -2,7 +2,6 @@
 
 from collections import deque
 
-from responder.catalogue import Catalogue, Rule
 from responder.catalogue.conditions import holds
 from responder.diagnose.crash import Crash, Neighbour, later, merge_clock
 from responder.diagnose.finding import Finding
@@ -18,9 +17,8 @@ REMEMBERED = 512
 class Diagnosis:
     """Feed it the lines of one server's logs, in the order of their arrival."""
 
-    def __init__(self, server: str, catalogue: Catalogue) -> None:
+    def __init__(self, server: str) -> None:
         self.server = server
-        self._catalogue = catalogue
         self._launch = Launch()
         self._crash: Crash | None = None
         self._neighbours: deque[Neighbour] = deque(maxlen=REMEMBERED)
@@ -78,7 +76,7 @@ class Diagnosis:
             self._take_noise(seen, match)
         for match in seen.matches:
             if match.rule.role == "marker":
-                self._take_marker(match.rule)
+                self._take_marker(match)
         if noise or self._is_silenced(seen):
             return
         self._take_faults(seen)
@@ -98,10 +96,11 @@ class Diagnosis:
         if self._crash is not None and not self._crash.goes_on_with(seen):
             self.close()
         if self._crash is None:
-            self._crash = Crash(self.server, seen, self._launch.phase, self._launch.phase == "shutdown")
+            self._crash = Crash(self.server, seen, self._launch)
         return self._crash
 
-    def _take_marker(self, rule: Rule) -> None:
+    def _take_marker(self, match: Match) -> None:
+        rule = match.rule
         phase = rule.enters or "unknown"
         # A crash that is open when a new launch begins is over; without one only a step backwards proves a new launch.
         if rule.launch and (self._crash is not None or self._launch.is_over(phase)):
@@ -109,6 +108,7 @@ class Diagnosis:
             self._launch = Launch()
             self._noise.clear()
         self._launch.reach(phase)
+        self._launch.stated.update(match.captures)
 
     def _take_noise(self, seen: Seen, match: Match) -> None:
         rule = match.rule
@@ -158,6 +158,7 @@ def fold(before: Finding, now: Finding) -> Finding:
             key: before.symptoms.get(key, 0) + now.symptoms.get(key, 0) for key in (*before.symptoms, *now.symptoms)
         },
         crashes=(*before.crashes, *now.crashes),
+        stated=now.stated,
     )
 
 

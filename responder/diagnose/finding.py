@@ -38,6 +38,8 @@ class Finding(msgspec.Struct, kw_only=True):
     """Matching lines by the id of a symptom's rule."""
     crashes: tuple[str, ...] = ()
     """The ids of the crashes folded in; one that was counted is not counted again."""
+    stated: dict[str, str] = {}
+    """What the launch said of itself before it failed, such as `server_args`."""
 
 
 def crash_id(server: str, stream: str, offset: int) -> str:

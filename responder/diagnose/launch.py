@@ -11,6 +11,8 @@ class Launch:
 
     def __init__(self) -> None:
         self.phase: Phase = "unknown"
+        self.stated: dict[str, str] = {}
+        """What the markers captured: `server_args` and whatever else a launch says of itself."""
 
     def reach(self, phase: Phase) -> None:
         """A marker says that the launch has come to this phase; ranks lag, so an earlier one changes nothing."""

@@ -1,0 +1,33 @@
+"""Blocks of one server's logs in, findings out: the scan and the diagnosis in one piece, live and in replay."""
+
+from responder.diagnose.diagnosis import Diagnosis
+from responder.scan.engine import Scanner
+from responder.scan.framing import StreamScan
+from responder.scan.program import Program
+from responder.sources.block import Block
+
+
+class Pipeline:
+    """One server.  Its logs may be several files; the lines of each must come in their order."""
+
+    def __init__(self, server: str, program: Program) -> None:
+        self.scanner = Scanner(program)
+        self.diagnosis = Diagnosis(server)
+        self._streams: dict[str, StreamScan] = {}
+
+    def feed(self, block: Block) -> None:
+        """Scan a block and diagnose what it holds."""
+        stream = self._streams.get(block.file_id)
+        if stream is None:
+            stream = self._streams[block.file_id] = StreamScan(self.scanner)
+        for seen in stream.feed(block):
+            self.diagnosis.feed(seen)
+        for rule, lines in self.scanner.counted.items():
+            self.diagnosis.count(rule, lines)
+        self.scanner.counted.clear()
+
+    def finish(self) -> None:
+        """The logs are at their end: what is still open is as complete as it will ever be."""
+        for stream in self._streams.values():
+            for seen in stream.finish():
+                self.diagnosis.feed(seen)

@@ -1,0 +1,1 @@
+"""The daemon: configuration and the loop that owns the sources, the diagnosis and the database."""
