@@ -75,6 +75,7 @@ def _environment() -> Any:
             function("maximum", kind.INT, [kind.INT, kind.INT], max),
             function("largest_divisor", kind.INT, [kind.INT, kind.INT], largest_divisor),
             function("round2", kind.DOUBLE, [kind.DOUBLE], lambda value: round(value, 2)),
+            function("replace", kind.STRING, [kind.STRING, kind.STRING, kind.STRING], str.replace),
         ],
     )
 
