@@ -1,0 +1,114 @@
+"""Hyperscan finds the lines, regex confirms them on the line."""
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from responder.catalogue import Catalogue, Rule
+from responder.catalogue.rule import LoadedRule
+from responder.scan import Scanner, build_program
+from responder.scan.engine import HOT_SHARE
+
+
+def scanner(tmp_path, **patterns: str) -> Scanner:
+    """A scanner of rules called like the keywords."""
+    loaded = [
+        LoadedRule(
+            rule=Rule(id=name.replace("_", "-"), title=name, kind="hang", role="cause", patterns=(pattern,)),
+            path=tmp_path / f"{name}.toml",
+        )
+        for name, pattern in patterns.items()
+    ]
+    program, problems = build_program(Catalogue(loaded=tuple(loaded)), cache=tmp_path / "cache")
+    assert problems == []
+    return Scanner(program)
+
+
+def fired(hits):
+    return [(hit.start, [match.rule.id for match in hit.matches]) for hit in hits]
+
+
+def test_a_hit_names_its_line_and_captures(tmp_path):
+    hits = scanner(tmp_path, oom=r"out of memory: (?P<size>\d+)").scan(b"one\nout of memory: 17 bytes\nthree\n")
+    assert [(hit.start, hit.end) for hit in hits] == [(4, 27)]
+    assert hits[0].matches[0].captures == {"size": "17"}
+
+
+def test_two_rules_on_one_line_are_one_hit(tmp_path):
+    hits = scanner(tmp_path, first="first text", second="second text").scan(b"first text and second text\n")
+    assert fired(hits) == [(0, ["first", "second"])]
+
+
+def test_a_rule_fires_once_per_line_however_often_its_text_stands_there(tmp_path):
+    hits = scanner(tmp_path, again="again .*again").scan(b"again and again and again and again\n")
+    assert fired(hits) == [(0, ["again"])]
+
+
+def test_a_pattern_never_reaches_over_a_newline(tmp_path):
+    assert scanner(tmp_path, both=r"begin\s+end of it").scan(b"begin\nend of it\n") == []
+
+
+def test_the_last_line_needs_no_newline(tmp_path):
+    assert fired(scanner(tmp_path, last="last words").scan(b"x\nlast words")) == [(2, ["last"])]
+
+
+def test_an_undecodable_byte_is_shown_and_loses_nothing(tmp_path):
+    hits = scanner(tmp_path, bad="path (?P<path>.+) missing").scan(b"path /a\xff/b missing\n")
+    assert hits[0].matches[0].captures == {"path": "/a\\xff/b"}
+
+
+def test_a_hot_rule_is_counted_instead_of_looked_at(tmp_path):
+    scan = scanner(tmp_path, hot="hot hot hot")
+    lines = 20_000
+    hits = scan.scan(b"hot hot hot\n" * lines)
+    assert len(hits) + scan.counted["hot"] == lines
+    assert len(hits) <= max(256, lines * HOT_SHARE)
+
+
+def test_a_pattern_that_takes_forever_is_set_aside_and_reported(tmp_path):
+    scan = scanner(tmp_path, slow=r"needle (?:a|aa|aaa)+(?:b|c)?(?:a|aa|aaa)+!", good="good line")
+    evil = b"needle " + b"a" * 3000 + b"? needle aa! good line\n"
+    assert fired(scan.scan(evil)) == [(0, ["good"])]
+    assert list(scan.set_aside.values()) == ["slow: a pattern took longer than 0.25 s on one line"]
+    assert fired(scan.scan(b"needle aa! good line\n")) == [(0, ["good"])]
+
+
+def test_a_damaged_cache_of_compiled_patterns_is_compiled_anew(tmp_path):
+    scanner(tmp_path, one="some text here")
+    for cached in (tmp_path / "cache").glob("*.hsdb"):
+        cached.write_bytes(b"not a database")
+    assert fired(scanner(tmp_path, one="some text here").scan(b"some text here\n")) == [(0, ["one"])]
+
+
+def test_a_cache_that_others_may_write_is_not_trusted(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    scanner(tmp_path, one="some text here")
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_every_sample_is_found_by_both_engines(catalogue, program, size):
+    """Hyperscan finds at least what regex finds, on every line of every sample."""
+    scan = Scanner(program)
+    for rule in catalogue.rules:
+        for sample in rule.sample:
+            for line in sample.text.encode().splitlines():
+                expected = {
+                    other.id
+                    for other in (rule,)
+                    for pattern in other.patterns
+                    if regex.search(pattern.encode(), line)
+                }
+                got = {m.rule.id for hit in scan.scan(b"x" * size + b"\n" + line + b"\n") for m in hit.matches}
+                assert expected <= got, (rule.id, line)
+
+
+@given(st.lists(st.sampled_from([b"alpha failed", b"noise", b"beta failed: 3", b"", b"\xff\xfe", b"alpha beta"])))
+def test_blocks_find_what_single_lines_find(tmp_path_factory, lines):
+    scan = scanner(tmp_path_factory.mktemp("scan"), alpha="alpha failed", beta=r"beta failed: \d")
+    whole = [m.rule.id for hit in scan.scan(b"".join(line + b"\n" for line in lines)) for m in hit.matches]
+    single = [m.rule.id for line in lines for hit in scan.scan(line + b"\n") for m in hit.matches]
+    assert whole == single
