@@ -107,10 +107,10 @@ class Crash:
             self._lines[rule] += lines
 
     def claims(self, seen: Seen) -> bool:
-        """Whether a known cause or symptom stands inside this traceback, so that it is not an unknown one."""
+        """Whether a known cause or symptom stands in this traceback below its header: then it is not an unknown one."""
         begin = seen.traceback.offset if seen.traceback else seen.offset
         known = [(c.seen, c.match) for c in self._candidates if c.match] + [(s, m) for s, m in self._symptoms]
-        return any(s.stream == seen.stream and begin <= s.offset <= seen.offset for s, _ in known)
+        return any(s.stream == seen.stream and begin < s.offset <= seen.offset for s, _ in known)
 
     def finding(self, neighbours: Iterable[Neighbour]) -> Finding | None:
         """What is known now; None where nothing that was seen amounts to a fault."""
