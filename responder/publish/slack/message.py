@@ -1,0 +1,315 @@
+"""An incident as Slack messages: one root that is edited in place, and what belongs to it in its thread.
+
+Pure: an incident that went through redaction in, payloads of `chat.postMessage` out (without channel and thread).
+Whatever the log or a command line said stands in rich text, where Slack takes it literally.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from responder.nouns import Incident, Relaunch, Remedy
+from responder.publish import wording as words
+from responder.publish.inert import code as inline_code
+from responder.publish.inert import inert, inert_line, mrkdwn
+from responder.publish.slack import blocks as b
+
+Payload = dict[str, Any]
+
+News = Literal["reopened", "severity-raised", "cause-found", "crash-loop", "repeat"]
+"""Why an incident that was told before is told aloud again."""
+
+COMMAND_LIMIT = 5000
+"""Characters of a command in the root.  A cut command must never look like a whole one, so a longer one goes to the
+thread, in parts that fit."""
+_PROSE = 1200
+_LINE = 300
+
+
+def root(incident: Incident, *, reopened: bool = False, held_back: int = 0) -> Payload:
+    """The alert itself.  `held_back` is how many others the hourly cap kept from being posted since the last one."""
+    text = words.one_line(incident)
+    body = [b.header(f"{_sign(incident, reopened)} {words.headline(incident)}"), _story(incident)]
+    body += [b.fields(_fields(incident)), b.context(_context(incident, held_back))]
+    return _payload(f"🔁 Again: {text}" if reopened else text, body)
+
+
+def thread(incident: Incident) -> list[Payload]:
+    """What stands below the root: the evidence, then the change, other remedies and facts."""
+    messages = [_evidence(incident), *_long_commands(incident), _details(incident)]
+    return [message for message in messages if message is not None]
+
+
+def broadcast(incident: Incident, news: News) -> Payload:
+    """A short reply that the channel sees too, for an edit pings nobody."""
+    sentence = {
+        "reopened": "It is back after it had been resolved.",
+        "severity-raised": f"It has become {incident.severity}.",
+        "cause-found": "The cause is known now; before, only what followed from it was.",
+        "crash-loop": f"It is a crash loop: {incident.attempts:,} launches failed alike.",
+        "repeat": "It is still open.",
+    }[news]
+    found = words.advice(incident)
+    action = f"Do this: {found.now.title.rstrip('.')}." if found.now else words.no_action(found)
+    line = f"{words.icon(incident)} {words.headline(incident)}"
+    parts = [
+        b.prose(b.bold(words.clip(inert_line(line), _LINE)), f"\n{sentence} {words.clip(inert_line(action), _LINE)}")
+    ]
+    return _payload(f"{line}. {sentence} {action}", [b.rich(*parts)])
+
+
+def summary(incidents: Sequence[Incident], sentence: str) -> Payload:
+    """Several incidents in one message: what was found in the logs after a time without responder.
+
+    `sentence` says which time that was.
+    """
+    shown = incidents[:15]
+    lines = [f"{words.icon(i)} {words.clip(inert_line(words.headline(i)), _LINE)} ({i.id})" for i in shown]
+    if len(incidents) > len(shown):
+        lines.append(f"… and {len(incidents) - len(shown):,} more: `responder incidents list`")
+    count = "1 incident" if len(incidents) == 1 else f"{len(incidents):,} incidents"
+    story = b.rich(b.prose(f"{inert_line(sentence)}\n"), b.steps(lines, ordered=False))
+    text = f"📋 {count} found. {sentence} " + "; ".join(words.headline(i) for i in shown[:3])
+    return _payload(text, [b.header(f"📋 {count} while responder was not running"), story])
+
+
+def hello(host: str) -> Payload:
+    """The test message of `responder check --online`."""
+    text = f"👋 responder on {host} can post here."
+    return _payload(text, [b.rich(b.prose(text, " This is a test; nothing is wrong."))])
+
+
+def plain_version(payload: Payload, incident_id: str | None) -> Payload:
+    """The same as bare text, for when Slack refuses the blocks: better a plain alert than none."""
+    more = f"\nDetails: `responder incidents show {incident_id}`" if incident_id else ""
+    return {"text": payload["text"] + more, "unfurl_links": False, "unfurl_media": False}
+
+
+# --- The root --------------------------------------------------------------------------------------------------------
+
+
+def _sign(incident: Incident, reopened: bool) -> str:
+    state = {"acknowledged": " Acknowledged:", "resolved": " Resolved:"}.get(incident.status, "")
+    return words.icon(incident) + (" Again:" if reopened and incident.status == "open" else state)
+
+
+def _story(incident: Incident) -> b.Block:
+    parts = [b.prose(b.bold(words.happened(incident)), "\n" + words.clip(incident.cause.strip(), _PROSE))]
+    if incident.status != "resolved":
+        parts += _action(incident)
+    return b.rich(*parts)
+
+
+def _action(incident: Incident) -> list[b.Block]:
+    found = words.advice(incident)
+    if found.now is not None:
+        return _do_this(incident, found.now)
+    if found.kind == "choose":
+        parts = [b.prose(b.bold("\nDo one of these"), f"\n{words.depends(incident)}")]
+        room = COMMAND_LIMIT // min(len(found.choices), 4)
+        for remedy in found.choices[:4]:
+            parts += _choice(incident, remedy, room)
+        return parts
+    look = "\nNo remedy is known. Read the evidence in the thread, and the lines around it in the log."
+    return [b.prose(b.bold("\nDo this"), look)]
+
+
+def _do_this(incident: Incident, remedy: Remedy) -> list[b.Block]:
+    relaunch = words.relaunch_of(remedy, incident)
+    aside = " (no launch flag mends it)\n" if words.changes_nothing(remedy) else "\n"
+    title = [b.bold("\nDo this"), aside, *_titled(remedy, with_change=relaunch is None or relaunch.complete)]
+    parts = [b.prose(*title, *([f"\n{_reason(remedy)}."] if remedy.why else []))]
+    if remedy.steps:
+        parts.append(b.steps(words.clip(step, _LINE) for step in remedy.steps[:8]))
+    if relaunch is not None:
+        parts += _command(incident, remedy, relaunch, COMMAND_LIMIT)
+    if remedy.next:
+        parts.append(b.prose(b.italic("If it recurs: "), words.clip(remedy.next, _LINE)))
+    return parts
+
+
+def _choice(incident: Incident, remedy: Remedy, room: int) -> list[b.Block]:
+    condition = _reason(remedy)
+    parts = [b.prose("\n", f"{condition}: " if condition else "", b.bold(_title(remedy)))]
+    if remedy.steps:
+        parts.append(b.steps(words.clip(step, _LINE) for step in remedy.steps[:4]))
+    relaunch = words.relaunch_of(remedy, incident)
+    return parts + (_command(incident, remedy, relaunch, room) if relaunch else [])
+
+
+def _command(incident: Incident, remedy: Remedy, relaunch: Relaunch, room: int) -> list[b.Block]:
+    if not relaunch.complete:
+        label = f"Change this in the launch command ({words.incomplete(incident.server)}):"
+        return [b.prose(b.italic(label)), b.preformatted(words.clip(_change(remedy, relaunch), room))]
+    if len(relaunch.command) > room:
+        label = "Change this; the whole command is too long for here and stands in the thread:"
+        return [b.prose(b.italic(label)), b.preformatted(words.clip(_change(remedy, relaunch), room), "diff")]
+    label = f"Relaunch with this; {words.verified(remedy)}:"
+    return [b.prose(b.italic(label)), b.preformatted(relaunch.command, "bash")]
+
+
+def _change(remedy: Remedy, relaunch: Relaunch) -> str:
+    return "\n".join(relaunch.diff) or relaunch.command or words.set_words(remedy)
+
+
+def _title(remedy: Remedy) -> str:
+    return words.clip(inert_line(remedy.title).rstrip("."), _LINE)
+
+
+def _titled(remedy: Remedy, *, with_change: bool = True) -> list[b.Block | str]:
+    change = words.clip(words.set_words(remedy), _LINE) if with_change else ""
+    return [b.bold(_title(remedy)), *([" ", b.code(change)] if change else [])]
+
+
+def _reason(remedy: Remedy) -> str:
+    why = inert_line(remedy.why).rstrip(".")
+    return words.clip(why[:1].upper() + why[1:], _LINE)
+
+
+def _fields(incident: Incident) -> list[tuple[str, str]]:
+    sure = mrkdwn(words.SURE[incident.confidence])
+    rule = f"{sure}\n{inline_code(incident.rule)}" if incident.rule else sure
+    return [
+        ("Where", mrkdwn(words.clip(words.where(incident.server), _LINE))),
+        ("GPUs", mrkdwn(words.clip(words.gpu(incident.gpu), _LINE))),
+        ("sglang", f"{mrkdwn(words.release(incident.server))}\n{words.PHASES[incident.phase]}"),
+        ("Diagnosis", rule),
+    ]
+
+
+def _context(incident: Incident, held_back: int) -> list[str]:
+    seen = [mrkdwn(part) for part in words.counts(incident)]
+    times = [_date(incident.first_seen)] if incident.first_seen else []
+    if incident.last_seen and incident.last_seen != incident.first_seen:
+        times.append(_date(incident.last_seen))
+    if incident.resolved_at:
+        seen.append(f"resolved {_date(incident.resolved_at)}")
+    if held_back:
+        others = "1 more incident was" if held_back == 1 else f"{held_back:,} more incidents were"
+        seen.append(f"{others} held back this hour")
+    place = inline_code(words.clip(words.place(incident), _LINE))
+    return [*seen, " to ".join(times), place, inline_code(incident.id)]
+
+
+def _date(stamp: str) -> str:
+    """The time in the reader's own zone; as it stands where the log gave none."""
+    try:
+        moment = datetime.fromisoformat(stamp)
+    except ValueError:
+        return mrkdwn(stamp)
+    if moment.tzinfo is None:
+        return f"{moment:%Y-%m-%d %H:%M:%S} (log time)"
+    return f"<!date^{int(moment.timestamp())}^{{date_short_pretty}} {{time_secs}}|{moment:%Y-%m-%d %H:%M:%SZ}>"
+
+
+# --- The thread ------------------------------------------------------------------------------------------------------
+
+
+def _evidence(incident: Incident) -> Payload | None:
+    evidence = incident.evidence
+    if not evidence.text and not evidence.excerpt:
+        return None
+    parts = [
+        b.prose(b.bold("Evidence"), " ", b.code(words.clip(inert_line(words.place(incident)), _LINE))),
+        b.preformatted(excerpt(evidence.text, evidence.excerpt, 6000)),
+    ]
+    if incident.symptoms:
+        parts.append(b.prose(b.bold("\nWhat followed from it")))
+        shown = [f"{s.title} ({s.lines:,} {'line' if s.lines == 1 else 'lines'})" for s in incident.symptoms[:8]]
+        parts.append(b.steps((words.clip(inert_line(text), _LINE) for text in shown), ordered=False))
+    return _payload(f"Evidence for {incident.server.name}: {words.place(incident)}", [b.rich(*parts)])
+
+
+def excerpt(line: str, around: Sequence[str], room: int) -> str:
+    """The lines around the one that proves the cause, nearest first until the room is used up; that one is marked."""
+    lines = [inert_line(text) if text.strip() else "" for text in around]
+    wanted = inert_line(line)
+    at = next((n for n in range(len(lines) - 1, -1, -1) if lines[n].strip() == wanted.strip()), None)
+    if at is None:
+        lines, at = [*lines, wanted], len(lines)
+    shown = {at: "▶ " + words.clip(wanted, room // 3)}
+    left = room - len(shown[at])
+    for n in sorted((n for n in range(len(lines)) if n != at), key=lambda n: (abs(n - at), n)):
+        text = "  " + words.clip(_indented(around, n, lines), 400)
+        left -= len(text) + 1
+        if left < 0:
+            break
+        shown[n] = text
+    return "\n".join(shown[n] for n in sorted(shown))
+
+
+def _indented(around: Sequence[str], n: int, lines: Sequence[str]) -> str:
+    indent = len(around[n]) - len(around[n].lstrip(" ")) if n < len(around) else 0
+    return " " * min(indent, 8) + lines[n]
+
+
+def _long_commands(incident: Incident) -> list[Payload]:
+    found = words.advice(incident)
+    relaunch = words.relaunch_of(found.now, incident) if found.now else None
+    if relaunch is None or not relaunch.complete or len(relaunch.command) <= COMMAND_LIMIT:
+        return []
+    command = inert(relaunch.command)
+    pieces = [command[n : n + 9000] for n in range(0, len(command), 9000)]
+    label = (
+        "The whole command" if len(pieces) == 1 else "The whole command, part {} of {}; join the parts without a gap"
+    )
+    return [
+        _payload(
+            f"The relaunch command of {incident.server.name}",
+            [b.rich(b.prose(b.bold(label.format(n, len(pieces)))), b.preformatted(piece, "bash"))],
+        )
+        for n, piece in enumerate(pieces, 1)
+    ]
+
+
+def _details(incident: Incident) -> Payload | None:
+    parts = [*_difference(incident), *_others(incident), *_facts(incident)]
+    if not parts:
+        return None
+    return _payload(f"Details of {incident.server.name}: {incident.title}", [b.rich(*parts)])
+
+
+def _difference(incident: Incident) -> list[b.Block]:
+    found = words.advice(incident)
+    relaunch = words.relaunch_of(found.now, incident) if found.now else None
+    if relaunch is None:
+        return []
+    parts = []
+    if relaunch.diff and relaunch.complete:
+        parts += [b.prose(b.bold("What changes")), b.preformatted(words.clip("\n".join(relaunch.diff), 1500), "diff")]
+    if relaunch.apply and relaunch.apply.kind != "shell" and relaunch.apply.text:
+        place = words.clip(inert_line(relaunch.apply.where), _LINE)
+        label = b.prose(b.bold("\nHow to apply it"), f" {place}" if place else "")
+        parts += [label, b.preformatted(words.clip(relaunch.apply.text, 2000))]
+    return parts
+
+
+def _others(incident: Incident) -> list[b.Block]:
+    parts: list[b.Block] = []
+    for remedy in words.advice(incident).others[:4]:
+        condition = "" if remedy.applies == "yes" else "may apply; "
+        reason = f"{condition}{_reason(remedy)}".rstrip("; ")
+        parts.append(b.prose(*_titled(remedy), f"\n{reason}." if reason else ""))
+        parts += [b.steps(words.clip(step, _LINE) for step in remedy.steps[:4])] if remedy.steps else []
+    return [b.prose(b.bold("\nWhat else helps")), *parts] if parts else []
+
+
+def _facts(incident: Incident) -> list[b.Block]:
+    facts = [f"GPUs: {words.gpu(incident.gpu)}", words.gpu_details(incident.gpu)]
+    if incident.server.command:
+        facts.append(f"The launch command is known from: {incident.server.command_from}")
+    lines = [words.clip(inert_line(fact), _LINE) for fact in facts if fact]
+    parts = [b.prose(b.bold("\nFacts")), b.steps(lines, ordered=False)]
+    links = [url for url in incident.references[:5] if url.startswith(("https://", "http://"))]
+    if links:
+        parts += [b.prose(b.bold("\nRead more")), b.links(links)]
+    return parts
+
+
+def _payload(text: str, body: list[b.Block]) -> Payload:
+    return {
+        "text": mrkdwn(words.clip(text, 600)),
+        "blocks": body,
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }

@@ -1,0 +1,244 @@
+"""What an incident says, in words: the sentences that every sink shares.
+
+An engineer who is woken by it must know in five seconds what broke, where, and what to do.  Facts stand apart from
+guesses, one action stands alone, and where no flag helps, that is said.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from responder.nouns import Confidence, GpuFacts, Incident, Phase, Relaunch, Remedy, Server, Severity
+
+ICONS: dict[Severity, str] = {"critical": "🔴", "error": "🟠", "warning": "🟡", "info": "🔵"}
+"""One look tells how bad it is."""
+
+PHASES: dict[Phase, str] = {
+    "arguments": "while checking its arguments",
+    "init": "while initialising",
+    "load": "while loading weights",
+    "capture": "while capturing CUDA graphs",
+    "warmup": "while warming up",
+    "serving": "while serving",
+    "shutdown": "while stopping",
+    "unknown": "phase unknown",
+}
+"""How far the launch had come."""
+
+SURE: dict[Confidence, str] = {
+    "certain": "certain: the log says so",
+    "likely": "likely: the log points there",
+    "possible": "a guess: nothing in the log contradicts it",
+}
+"""How sure the diagnosis is."""
+
+_HAPPENED: dict[Confidence, str] = {
+    "certain": "What happened",
+    "likely": "What probably happened",
+    "possible": "What may have happened",
+}
+_VERIFIED = {
+    "sglang": "sglang's own argument check accepts it",
+    "catalogue": "checked against the rules for this release, not by sglang itself",
+    "none": "nobody has checked it",
+}
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do now, and what else could be done."""
+
+    kind: Literal["relaunch", "change", "act", "choose", "none"]
+    """A whole command to paste; flags to change in a command nobody knows; steps, for no flag helps; one of several,
+    for it depends on what is not known; or nothing."""
+    now: Remedy | None = None
+    """The one action.  None under `choose` and `none`."""
+    choices: tuple[Remedy, ...] = ()
+    """Under `choose`: the remedies that may apply, each with its condition."""
+    others: tuple[Remedy, ...] = ()
+    """What else is known to help, for a second look."""
+
+
+def advice(incident: Incident) -> Advice:
+    """The one thing to do now; a remedy that is known not to apply is never it."""
+    possible = [remedy for remedy in incident.remedies if remedy.applies != "no"]
+    certain = next((remedy for remedy in possible if remedy.applies == "yes"), None)
+    if certain is not None:
+        others = tuple(remedy for remedy in possible if remedy is not certain)
+        relaunch = relaunch_of(certain, incident)
+        kind: Literal["relaunch", "change", "act"] = "act"
+        if relaunch is not None:
+            kind = "relaunch" if relaunch.complete else "change"
+        return Advice(kind=kind, now=certain, others=others)
+    if possible:
+        return Advice(kind="choose", choices=tuple(possible))
+    return Advice(kind="none")
+
+
+def relaunch_of(remedy: Remedy, incident: Incident) -> Relaunch | None:
+    """The relaunch of this remedy; the incident's own where the remedy is the first that applies."""
+    if remedy.relaunch is not None:
+        return remedy.relaunch
+    first = next((r for r in incident.remedies if r.applies == "yes"), None)
+    return incident.relaunch if remedy is first else None
+
+
+def icon(incident: Incident) -> str:
+    """The sign in front of everything: how bad, or what has become of it."""
+    return {"acknowledged": "👀", "resolved": "✅"}.get(incident.status, ICONS[incident.severity])
+
+
+def headline(incident: Incident) -> str:
+    """What broke and where, in one line: `llama-70b did not start: …`."""
+    return f"{incident.server.name} {verb(incident)}: {incident.title}"
+
+
+def verb(incident: Incident) -> str:
+    """How the server failed, as the verb of its name."""
+    if incident.phase in ("arguments", "init", "load", "capture", "warmup"):
+        return "did not start"
+    return {"serving": "failed while serving", "shutdown": "failed while stopping"}.get(incident.phase, "failed")
+
+
+def happened(incident: Incident) -> str:
+    """The heading above the cause; it tells a fact from a guess."""
+    return _HAPPENED[incident.confidence]
+
+
+def one_line(incident: Incident) -> str:
+    """The whole alert on one line, for a notification or a screen reader."""
+    where = f" ({incident.server.host})" if incident.server.host else ""
+    line = f"{icon(incident)} {incident.server.name}{where} {verb(incident)}: {incident.title.rstrip('.')}."
+    if incident.status == "resolved":
+        return f"{line} Resolved."
+    found = advice(incident)
+    if found.now is not None:
+        return f"{line} Do this: {found.now.title.rstrip('.')}."
+    return f"{line} {no_action(found)}"
+
+
+def no_action(found: Advice) -> str:
+    """Why no single action stands there."""
+    if found.kind == "choose":
+        return "What to do depends on what is not known here."
+    return "No remedy is known."
+
+
+def depends(incident: Incident) -> str:
+    """The sentence above several remedies."""
+    if not incident.gpu.sms:
+        return "It depends on the GPUs, and they are not known here:"
+    if incident.gpu.sm is None:
+        return "This host holds different GPUs; it depends on which of them the server uses:"
+    return "It depends on something that is not known here:"
+
+
+def set_words(remedy: Remedy) -> str:
+    """The flags and variables that a remedy changes, on one line: `--a b`, `without --c`, `X=1`."""
+    env = [f"{name}={value}" for name, value in remedy.env.items() if value is not None]
+    flags = [name if value is True else f"{name} {value}" for name, value in remedy.set.items()]
+    without = [*remedy.unset, *(name for name, value in remedy.env.items() if value is None)]
+    words = " ".join([*env, *flags])
+    return "; ".join(part for part in (words, "without " + " ".join(without) if without else "") if part)
+
+
+def changes_nothing(remedy: Remedy) -> bool:
+    """Whether the remedy is work outside the launch command."""
+    return not (remedy.set or remedy.unset or remedy.env)
+
+
+def verified(remedy: Remedy) -> str:
+    """Who said that the relaunch passes."""
+    return _VERIFIED[remedy.verified]
+
+
+def incomplete(server: Server) -> str:
+    """Why only the change can be named, and no whole command."""
+    if not server.command:
+        return "it is not known here"
+    if server.command_from == "log":
+        return "only the log shows it, which proves nothing"
+    return "what is known of it may belong to another server"
+
+
+def gpu(facts: GpuFacts) -> str:
+    """The GPUs on one line: `8 × NVIDIA H100 80GB HBM3 (SM90)`."""
+    groups: dict[str, int] = {}
+    for device in facts.devices:
+        name = f"{device.name or 'GPU of unknown name'}{', lost' if device.lost else ''}"
+        label = f"{name} (SM{device.sm})" if device.sm is not None else name
+        groups[label] = groups.get(label, 0) + 1
+    return ", ".join(f"{count} × {label}" for label, count in groups.items()) or "unknown"
+
+
+def gpu_details(facts: GpuFacts) -> str:
+    """Driver, CUDA and where the facts come from; the status where the query failed."""
+    drivers = sorted({device.driver for device in facts.devices if device.driver})
+    cuda = sorted({device.cuda for device in facts.devices if device.cuda})
+    parts = [f"driver {', '.join(drivers)}" if drivers else "", f"CUDA up to {', '.join(cuda)}" if cuda else ""]
+    parts.append(f"torch built for CUDA {facts.torch_cuda}" if facts.torch_cuda else "")
+    parts.append({"nvml": "asked from NVML", "log": "read in the log", "option": "as given"}.get(facts.source, ""))
+    if facts.status != "ok":
+        parts.append(facts.detail or facts.status)
+    return "; ".join(part for part in parts if part)
+
+
+def where(server: Server) -> str:
+    """Host, and the unit, pod or container it runs as."""
+    pod = "/".join(part for part in (server.namespace, server.pod) if part)
+    parts = [server.host or "host unknown", pod, server.container or "", server.unit or ""]
+    if server.nnodes and server.nnodes > 1:
+        parts.append(f"node {server.node_rank if server.node_rank is not None else '?'} of {server.nnodes}")
+    return " · ".join(part for part in parts if part)
+
+
+def release(server: Server) -> str:
+    """The sglang release and how it is known."""
+    if server.version is None:
+        return "unknown"
+    sources = {"environment": "installed", "option": "as given", "log": "from the log", "rule": "judging by the text"}
+    source = sources.get(server.version_from)
+    return f"{server.version} ({source})" if source else server.version
+
+
+def counts(incident: Incident) -> list[str]:
+    """Ranks, lines and launches, each only where it says something."""
+    found = [ranks(incident.ranks)] if incident.ranks else []
+    found.append("1 line" if incident.lines == 1 else f"{incident.lines:,} lines")
+    if incident.attempts > 1:
+        found.append(f"{incident.attempts:,} failed launches")
+    return found
+
+
+def ranks(names: tuple[str, ...]) -> str:
+    """The ranks with runs folded: `8 ranks (TP0–TP7)`."""
+    if len(names) == 1:
+        return f"rank {names[0]}"
+    runs: list[tuple[str, int, int]] = []
+    loose: list[str] = []
+    for prefix, number in sorted(_numbered(name) for name in names):
+        if number < 0:
+            loose.append(prefix)
+        elif runs and runs[-1][0] == prefix and runs[-1][2] == number - 1:
+            runs[-1] = (prefix, runs[-1][1], number)
+        else:
+            runs.append((prefix, number, number))
+    words = [f"{p}{a}" if a == b else f"{p}{a}–{p}{b}" for p, a, b in runs] + loose
+    shown = ", ".join(words[:8]) + (", …" if len(words) > 8 else "")
+    return f"{len(names)} ranks ({shown})"
+
+
+def place(incident: Incident) -> str:
+    """File and line of the evidence."""
+    line = f":{incident.evidence.line}" if incident.evidence.line is not None else ""
+    return f"{incident.evidence.path}{line}"
+
+
+def clip(text: str, limit: int) -> str:
+    """The text, cut to `limit` characters with a sign that it was."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def _numbered(name: str) -> tuple[str, int]:
+    prefix = name.rstrip("0123456789")
+    digits = name[len(prefix) :]
+    return (prefix, int(digits)) if digits and len(digits) < 10 else (name, -1)
