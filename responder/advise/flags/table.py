@@ -14,6 +14,7 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from responder.advise.flags.flag import Flag
+from responder.advise.flags.renames import Renames, Setting
 
 TABLE = Path(__file__).with_name("flags.json")
 
@@ -155,6 +156,33 @@ class ReleaseFlags:
         flag = self.options.get(name)
         return flag is not None and flag.action not in ("refused", "ignored")
 
+    def accepts(self, name: str, value: str | bool) -> bool:
+        """Whether the release would take this flag with this value, as far as its declaration tells."""
+        flag = self.options.get(name)
+        if flag is None or not self.has(name):
+            return False
+        if isinstance(value, bool):
+            return not flag.takes_value
+        return flag.takes_value and (flag.choices is None or set(value.split()) <= {str(c) for c in flag.choices})
+
+    def spell(self, flag: str, value: str | bool) -> list[Setting] | None:
+        """How this release spells a flag of the newest one; None where it cannot be said there at all."""
+        if self.accepts(flag, value):
+            return [(flag, value)]
+        if self.has(flag) and isinstance(value, str):
+            old = Renames.load().old_value(flag, value)
+            return [(flag, old)] if old is not None and self.accepts(flag, old) else None
+        for settings in self.older(flag, value):
+            return list(settings)
+        return None
+
+    def older(self, flag: str, value: str | bool) -> Iterator[tuple[Setting, ...]]:
+        """The earlier spellings of `flag` = `value` that this release still takes."""
+        for rename in Renames.load().to(flag):
+            settings = rename.backward(value) if rename.first == flag else None
+            if settings is not None and all(self.accepts(name, given) for name, given in settings):
+                yield settings
+
     def defaults(self) -> dict[str, Any]:
         """dest -> default, for every dest whose default is a constant of the release."""
         return {dest: flags[0].default for dest, flags in self.by_dest.items() if not flags[0].computed}
@@ -172,6 +200,10 @@ class FlagTable:
     def load() -> "FlagTable":
         """The table of the package."""
         return FlagTable(Table.read(TABLE))
+
+    def ever(self, name: str) -> Flag | None:
+        """The flag of this name in the newest release that had it."""
+        return next((run for run in reversed(self._table.flags) if name in run.options), None)
 
     @property
     def releases(self) -> tuple[str, ...]:

@@ -1,0 +1,189 @@
+"""Secrets of a launch command, replaced by references to the environment: the command stays valid shell.
+
+`--api-key sk-…` becomes `--api-key "$SGLANG_API_KEY"`, `HF_TOKEN=hf_…` becomes `HF_TOKEN="$HF_TOKEN"`.  A secret is
+known by the name it stands under, or by its own shape (`hf_…`, `user:password@` in a URL, a key in JSON).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from responder.advise.command.launch import Command
+from responder.advise.command.shell import CommandError, Edit, Word, apply, encode, simple_commands
+
+_STRONG = re.compile(
+    r"""--?(?:api(?:-k(?:ey?)?)?|admin(?:-[a-z-]*)?|ssl-keyfile-p[a-z]*)     # what argparse takes for them, cut short
+      | (?:.*[-_.])?(?:
+          (?:api|admin|access|account|secret|private|signing|encryption|watermark|service|license|master)
+            [-_]?key(?:[-_]?(?:id|b))?
+        | apikey | key[-_]?file[-_]?pass\w* | pass(?:word|wd|phrase) | secrets? | credentials?
+      )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""A name, as a whole, whose value is a secret whatever it looks like: `--admin-api-key`, not `--ssl-keyfile`."""
+
+_WEAK = re.compile(r"(?:.*[-_.])?(?:token|auth|authorization|cookie|pat|key)", re.IGNORECASE)
+"""A name whose value is a secret unless it is a number or a switch: `HF_TOKEN`, not `--max-total-tokens`."""
+
+_SHAPE = re.compile(
+    r"""(?<![A-Za-z0-9])(?P<token>
+        hf_[A-Za-z0-9]{6,} | api_org_[A-Za-z0-9]{10,} | (?:AKIA|ASIA)[A-Z0-9]{16} | xox[a-z]-[A-Za-z0-9-]{8,}
+      | xapp-[A-Za-z0-9-]{8,} | gh[pousr]_[A-Za-z0-9]{16,} | github_pat_\w{16,} | glpat-[\w-]{12,} | sk-[\w-]{12,}
+      | nvapi-[\w-]{12,} | eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)*
+    ) | (?<=://)(?P<url>[^\s/@"'<>]+)(?=@) | (?i:(?:Bearer|Basic)\s+)(?P<bearer>[\w.~+/=-]{6,})
+      | (?P<json>["'](?P<key>[\w.-]+)["']\s*:\s*["'](?P<inside>[^"']+)["'])""",
+    re.VERBOSE,
+)
+_VARIABLES = {"token": "TOKEN", "url": "URL_CREDENTIALS", "bearer": "TOKEN"}
+_PLAIN = re.compile(r"(?:[\d.]+|true|false|none|null|yes|no|on|off)?", re.IGNORECASE)
+"""Values that no secret has: a switch, a number, nothing."""
+
+
+def names_a_secret(name: str, value: str = "x") -> bool:
+    """Whether `value` under this name (a flag, a variable, a JSON key) is a secret."""
+    if _STRONG.fullmatch(name):
+        return True
+    return _WEAK.fullmatch(name) is not None and not _PLAIN.fullmatch(value)
+
+
+def mask(command: Command | str) -> str:
+    """The command without its secrets, still valid shell.  A text that is no launch is masked all the same."""
+    text = command.text if isinstance(command, Command) else command
+    try:
+        return apply(text, _edits(text))
+    except CommandError:  # no shell: as good as can be done without words
+        return _SHAPE.sub(_in_text, _ASSIGNED.sub(r"\1MASKED", text))
+
+
+def mask_argv(argv: Sequence[str]) -> tuple[str, ...]:
+    """An argv without its secrets; each becomes `$NAME`."""
+    masked: list[str] = []
+    for before, word in zip(("", *argv), argv, strict=False):
+        hidden = _after_flag(before, word)
+        if hidden is None and re.search(r"\s", word):
+            masked.append(mask(word))
+            continue
+        for secret in reversed([hidden] if hidden else list(_secrets(word))):
+            word = f"{word[: secret.start]}${secret.variable}{word[secret.end :]}"
+        masked.append(word)
+    return tuple(masked)
+
+
+def mask_value(name: str, value: str) -> str:
+    """`value` as it may be shown under `name`."""
+    if _hides(name, value):
+        return f'"${_variable(name)}"'
+    return _SHAPE.sub(_in_text, value)
+
+
+def shown(name: str, value: str | bool, *, glued: bool = False) -> str:
+    """A flag (or a variable, `glued`) and its value as one line for a person, masked."""
+    if isinstance(value, bool):
+        return name
+    return f"{name}{'=' if glued else ' '}{mask_value(name, value)}"
+
+
+@dataclass(frozen=True)
+class _Secret:
+    start: int
+    end: int
+    variable: str
+
+
+_ASSIGNED = re.compile(r"((?:--)?(?:[\w-]*[-_])?(?:key|token|password|secret)[= ]\s*)(?!-)[^\s'\"]+", re.IGNORECASE)
+
+
+def _edits(text: str) -> list[Edit]:
+    """The edits that mask one shell text."""
+    edits: list[Edit] = []
+    for simple in simple_commands(text):
+        for before, word in zip(("", *(w.text for w in simple.words)), simple.words, strict=False):
+            hidden = _after_flag(before, word.text)
+            if hidden:
+                edits.append(_hide(word, hidden))
+                continue
+            inside = _script(word)
+            found = [_hide(word, secret) for secret in _secrets(word.text)]
+            edits += inside + [
+                edit for edit in found if all(edit.end <= i.start or i.end <= edit.start for i in inside)
+            ]
+    return edits
+
+
+def _script(word: Word) -> list[Edit]:
+    """The edits that mask a word as the script it may be (`bash -c '…'`)."""
+    if not re.search(r"\s", word.text):
+        return []
+    try:
+        return [word.splice(e.start, e.end, e.text) for e in _edits(word.text)]
+    except CommandError:
+        return []
+
+
+def _after_flag(before: str, text: str) -> _Secret | None:
+    """The whole word, where the word before it is a flag that names a secret."""
+    if not before.startswith("-") or "=" in before or text.startswith("--") or not _hides(before, text):
+        return None
+    return _Secret(0, len(text), _variable(before))
+
+
+def _secrets(text: str) -> Iterator[_Secret]:
+    """The secrets within one word: `NAME=value`, `--flag=value`, and the shapes."""
+    name, equals, value = text.partition("=")
+    if equals and re.fullmatch(r"(?:-e|--env=)?[\w-]+", name) and _hides(name, value):
+        yield _Secret(len(name) + 1, len(text), _variable(name))
+        return
+    for found in _SHAPE.finditer(text):
+        if found["json"] is None:
+            kind = found.lastgroup or "token"
+            variable = "HF_TOKEN" if found[0].startswith("hf_") else _VARIABLES[kind]
+            yield _Secret(found.start(kind), found.end(kind), variable)
+        elif names_a_secret(found["key"], found["inside"]):
+            yield _Secret(found.start("inside"), found.end("inside"), _variable(found["key"]))
+
+
+def _hides(name: str, value: str) -> bool:
+    """Whether `value` is a secret that stands here: not a reference to the environment, not masked already."""
+    bare = name.removeprefix("--env=") if name.startswith("--env=") else name
+    return value != "" and names_a_secret(bare, value) and not re.fullmatch(r"\$\{?\w+\}?", value)
+
+
+def _variable(name: str) -> str:
+    """The environment variable that stands for a masked value: `--api-key` -> SGLANG_API_KEY, HF_TOKEN -> itself."""
+    if re.fullmatch(r"--api(-k(ey?)?)?", name):
+        return "SGLANG_API_KEY"
+    made = re.sub(r"\W", "_", name.removeprefix("--env=").removeprefix("-e").strip("-")).upper()
+    return f"SGLANG_{made}" if name.startswith("--") and not name.startswith("--env=") else made
+
+
+def _hide(word: Word, secret: _Secret) -> Edit:
+    """The edit that puts a reference to the environment in a secret's place, whatever quotes it stands in."""
+    first, last = secret.start, secret.end
+    follows = word.text[last : last + 1]
+    name = f"${{{secret.variable}}}" if follows.isalnum() or follows == "_" else f"${secret.variable}"
+    quotes = set(word.quotes[first:last])
+    if len(quotes) > 1:
+        if word.open:
+            raise CommandError(f"quotes open and close within a secret (column {word.start + 1})")
+        return Edit(word.start, word.end, f'"{encode(word.text[:first], _D)}{name}{encode(word.text[last:], _D)}"')
+    quote = quotes.pop()
+    start, end = word.spans[first][0], word.spans[last - 1][1]
+    if quote[0] == _D:
+        return Edit(start, end, name)
+    if not quote[0]:
+        return Edit(start, end, f'"{name}"')
+    if quote not in (*word.quotes[:first], *word.quotes[last:]):  # all of what is quoted: its quotes go too
+        return Edit(start - len(quote[0]), end + 1, f'"{name}"')
+    return Edit(start, end, f'\'"{name}"{quote[0]}')
+
+
+_D = '"'
+
+
+def _in_text(found: re.Match[str]) -> str:
+    if found["json"] is not None:
+        return (
+            found[0].replace(found["inside"], "MASKED") if names_a_secret(found["key"], found["inside"]) else found[0]
+        )
+    kind = found.lastgroup or "token"
+    return found[0].replace(found[kind], "$HF_TOKEN" if found[0].startswith("hf_") else f"${_VARIABLES[kind]}")
