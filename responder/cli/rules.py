@@ -1,12 +1,13 @@
 """`responder rules`: the catalogue."""
 
+import difflib
 import sys
 from pathlib import Path
 
 import click
 import msgspec
 
-from responder.catalogue import Catalogue, load_catalogue
+from responder.catalogue import Catalogue, Rule, load_catalogue
 from responder.catalogue.lint import lint
 from responder.catalogue.load import read_rules, rule_files
 from responder.cli.errors import Failure
@@ -69,3 +70,77 @@ def _catalogue_with(path: Path | None) -> tuple[Catalogue, set[str] | None]:
 
 def _is_of(problem: str, path: Path | None) -> bool:
     return path is None or Path(problem).resolve().is_relative_to(path.resolve())
+
+
+@rules.command()
+@click.argument("rule_id", metavar="ID")
+def show(rule_id: str) -> None:
+    """A rule's page: what it means, why it happens, what to do, a real sample."""
+    from responder.cli.page import page
+
+    known = load_catalogue().by_id
+    rule = known.get(rule_id)
+    if rule is None:
+        near = difflib.get_close_matches(rule_id, known, 3)
+        hint = f"; did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
+        raise Failure(f"no rule is called `{rule_id}`{hint}")
+    for line in page(rule):
+        click.echo(line)
+
+
+@rules.command()
+@click.argument("line", required=False)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the draft to this file or folder.")
+def new(line: str | None, output: Path | None) -> None:
+    """Draft a rule file from a log line (an argument, or standard input) for a person to finish."""
+    from responder.catalogue.draft import draft
+
+    text = sys.stdin.read() if line in (None, "-") else str(line)
+    last = next((one for one in reversed(text.splitlines()) if one.strip()), "")
+    if not last:
+        raise Failure("no line to draft a rule from; give it as an argument or on standard input")
+    name, content = draft(last)
+    _write_draft(name, content, output)
+
+
+@rules.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The folder for the drafts; else they are printed."
+)
+def import_(file: Path, output: Path | None) -> None:
+    """Draft rule files from error records: one record, a list, or a {"record": ...} wrapper, as JSON."""
+    from responder.catalogue.draft import RecordError, import_records
+
+    try:
+        drafts = import_records(file.read_text(encoding="utf-8"))
+    except RecordError as error:
+        raise Failure(f"{file}: {error}") from None
+    except UnicodeDecodeError:
+        raise Failure(f"{file}: not UTF-8 text") from None
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror}") from None
+    for name, content in drafts:
+        _write_draft(name, content, output)
+    click.echo(f"{len(drafts)} drafts; what they advise is a claim: check it before it ships", err=True)
+
+
+def _write_draft(name: str, content: str, output: Path | None) -> None:
+    if output is None:
+        click.echo(content, nl=False)
+        return
+    path = output / f"{name}.toml" if output.is_dir() or output.suffix != ".toml" else output
+    if path.exists():
+        raise Failure(f"{path}: already there; a draft overwrites nothing")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"{path}: cannot be written: {error.strerror}") from None
+    click.echo(str(path))
+
+
+@rules.command()
+def schema() -> None:
+    """The JSON schema of a rule file, for editors (`rules/rule.schema.json`)."""
+    click.echo(msgspec.json.format(msgspec.json.encode(msgspec.json.schema(Rule)), indent=1).decode())

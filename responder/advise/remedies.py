@@ -1,0 +1,201 @@
+"""A rule's remedies, resolved for one server: which applies, what exactly to change, the command that will start."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from responder.advise.command.edit import edit
+from responder.advise.command.launch import Command
+from responder.advise.command.shell import CommandError
+from responder.advise.facts import Known
+from responder.advise.flags import FlagTable, ReleaseFlags
+from responder.catalogue import RemedySpec, Rule
+from responder.catalogue.conditions import evaluate, holds
+from responder.nouns import Relaunch, Remedy
+
+Applies = Literal["yes", "no", "unknown"]
+
+_ORDER: dict[Applies, int] = {"yes": 0, "unknown": 1, "no": 2}
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What a remedy does to a launch command, spelled for one release."""
+
+    set: Mapping[str, str | bool] = {}
+    unset: tuple[str, ...] = ()
+    env: Mapping[str, str | None] = {}
+
+    @property
+    def empty(self) -> bool:
+        """Whether it changes nothing."""
+        return not (self.set or self.unset or self.env)
+
+
+def resolve(rule: Rule, known: Known, command: Command | None, why: str = "") -> tuple[Remedy, ...]:
+    """The remedies of a rule for what is known of a server, those that apply first.
+
+    `why` is what the diagnosis rests on; it stands in each remedy's own `why`.
+    """
+    facts = known.facts()
+    resolved = [
+        remedy
+        for spec in rule.remedy
+        if (remedy := _Resolution(rule, spec, known, facts, command, why).remedy()) is not None
+    ]
+    return tuple(sorted(resolved, key=lambda remedy: _ORDER[remedy.applies]))
+
+
+class _Resolution:
+    """One remedy in the making."""
+
+    def __init__(
+        self, rule: Rule, spec: RemedySpec, known: Known, facts: dict[str, Any], command: Command | None, why: str
+    ) -> None:
+        self.rule, self.spec, self.known, self.facts, self.command = rule, spec, known, facts, command
+        self.reasons = [_filled(spec.why, known.captures)] if spec.why else []
+        if why:
+            self.reasons.append(why)
+        self.flags = FlagTable.load().release(known.release or rule.until)
+
+    def remedy(self) -> Remedy | None:
+        if holds(self.spec.when, {"captures": dict(self.known.captures)}) is False:
+            # What was captured alone rules it out: it speaks of another flag or value than this line does.
+            return None
+        applies = self._applies()
+        change = self._change()
+        if change is None:
+            # The release has no such flag: this is no remedy there.
+            return None
+        relaunch = None if change.empty else self._relaunch(change)
+        if relaunch is not None and self.command is not None and not relaunch.diff:
+            # Nothing would differ from the command that failed.
+            applies = "no"
+        return Remedy(
+            title=_filled(self.spec.title, self.known.captures),
+            applies=applies,
+            why=" ".join(self.reasons),
+            set=dict(change.set),
+            unset=change.unset,
+            env=dict(change.env),
+            steps=tuple(_filled(step, self.known.captures) for step in self.spec.steps),
+            next=_filled(self.spec.next, self.known.captures),
+            relaunch=relaunch if applies != "no" else None,
+        )
+
+    def _applies(self) -> Applies:
+        answer = _and(holds(self.spec.when, self.facts), self._in_release())
+        if answer is False:
+            return "no"
+        if answer is None or self.spec.confidence == "possible":
+            return "unknown"
+        return "yes"
+
+    def _in_release(self) -> bool | None:
+        """Whether the server's release lies within the remedy's; from the matched wording where it is not known."""
+        if self.known.release is not None:
+            return within(self.known.release, self.spec.since, self.spec.until)
+        if self.spec.since is None and self.spec.until is None:
+            return True
+        first, last = self.rule.since, self.rule.until
+        inside = (self.spec.since is None or (first is not None and not _before(first, self.spec.since))) and (
+            self.spec.until is None or (last is not None and not _before(self.spec.until, last))
+        )
+        outside = (self.spec.since is not None and last is not None and _before(last, self.spec.since)) or (
+            self.spec.until is not None and first is not None and _before(self.spec.until, first)
+        )
+        return True if inside else False if outside else None
+
+    def _change(self) -> Change | None:
+        """What to change, in the release's own spelling; None where the release cannot say it."""
+        settings: dict[str, str | bool] = {}
+        for flag, value in self.spec.set.items():
+            given = self._value(value)
+            if given is None:
+                self.reasons.append(f"The value for {flag} depends on what is not known here.")
+                continue
+            spelled = self.flags.spell(flag, given)
+            if spelled is None:
+                return None
+            settings.update(spelled)
+        unset = tuple(dict.fromkeys(flag for flag in self.spec.unset if self._unsets(flag)))
+        if self.spec.set and not settings and not self.spec.steps and not unset:
+            return Change()
+        env: dict[str, str | None] = {name: str(value) for name, value in self._environment().items()}
+        env |= dict.fromkeys(self.spec.unset_env)
+        return Change(set=settings, unset=unset, env=env)
+
+    def _unsets(self, flag: str) -> bool:
+        """Whether a flag is there to be removed: typed, or (the command unknown) one the release has."""
+        if self.command is None:
+            return self.flags.has(flag)
+        return True
+
+    def _value(self, value: str | bool) -> str | bool | None:
+        if isinstance(value, bool) or not value.startswith("="):
+            return value if isinstance(value, bool) else _filled(value, self.known.captures)
+        computed = evaluate(value[1:], self.facts)
+        if computed is None or isinstance(computed, bool):
+            return computed
+        return f"{computed:g}" if isinstance(computed, float) else str(computed)
+
+    def _environment(self) -> dict[str, str]:
+        found = {}
+        for name, value in self.spec.env.items():
+            given = self._value(value)
+            if isinstance(given, str):
+                found[name] = given
+        return found
+
+    def _relaunch(self, change: Change) -> Relaunch | None:
+        if self.command is None:
+            return delta(change)
+        try:
+            edited = edit(self.command, change.set, change.unset, change.env, release=self.flags)
+        except CommandError as error:
+            self.reasons.append(f"The launch command could not be edited: {error}.")
+            return delta(change)
+        self.reasons += [f"{note}." for note in edited.notes]
+        return Relaunch(command=edited.command, diff=edited.diff, complete=True)
+
+
+def delta(change: Change) -> Relaunch:
+    """The change alone, where there is no launch command to apply it to."""
+    environment = [f"{name}={value}" for name, value in change.env.items() if value is not None]
+    flags = [flag if value is True else f"{flag} {value}" for flag, value in change.set.items()]
+    diff = [f"- {flag}" for flag in change.unset]
+    diff += [f"- {name}" for name, value in change.env.items() if value is None]
+    diff += [f"+ {text}" for text in (*environment, *flags)]
+    return Relaunch(command=" ".join([*environment, *flags]), diff=tuple(diff), complete=False)
+
+
+def within(release: str, since: str | None, until: str | None) -> bool | None:
+    """Whether a release lies in a range (PEP 440); None for a release that is no version."""
+    try:
+        version = Version(release)
+    except InvalidVersion:
+        return None
+    public = Version(version.base_version)
+    return (since is None or public >= Version(since)) and (until is None or public <= Version(until))
+
+
+def release_flags(release: str | None) -> ReleaseFlags:
+    """The flags of a release, or of the nearest one known."""
+    return FlagTable.load().release(release)
+
+
+def _before(one: str, other: str) -> bool:
+    return Version(one) < Version(other)
+
+
+def _and(*answers: bool | None) -> bool | None:
+    if any(answer is False for answer in answers):
+        return False
+    return None if any(answer is None for answer in answers) else True
+
+
+def _filled(text: str, captures: Mapping[str, str]) -> str:
+    """A text with `{name}` replaced by what was captured, on one line."""
+    return " ".join(re.sub(r"\{(\w+)\}", lambda m: captures.get(m[1], m[0]), text).split())
