@@ -4,11 +4,14 @@ An engineer who is woken by it must know in five seconds what broke, where, and 
 guesses, one action stands alone, and where no flag helps, that is said.
 """
 
+import re
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from responder.nouns import Confidence, GpuFacts, Incident, Phase, Relaunch, Remedy, Server, Severity
+from responder.publish.inert import inert_line
 
 ICONS: dict[Severity, str] = {"critical": "🔴", "error": "🟠", "warning": "🟡", "info": "🔵"}
 """One look tells how bad it is."""
@@ -41,6 +44,15 @@ _VERIFIED = {
     "sglang": "sglang's own argument check accepts it",
     "catalogue": "checked against the rules for this release, not by sglang itself",
     "none": "nobody has checked it",
+}
+
+_COMMAND_FROM = {
+    "config": "from the configuration",
+    "unit": "from the systemd unit",
+    "process": "from the running process",
+    "container": "from the container",
+    "log": "as the log shows it",
+    "option": "as given",
 }
 
 
@@ -203,10 +215,47 @@ def release(server: Server) -> str:
 def counts(incident: Incident) -> list[str]:
     """Ranks, lines and launches, each only where it says something."""
     found = [ranks(incident.ranks)] if incident.ranks else []
-    found.append("1 line" if incident.lines == 1 else f"{incident.lines:,} lines")
+    found.append(lines(incident.lines))
     if incident.attempts > 1:
         found.append(f"{incident.attempts:,} failed launches")
     return found
+
+
+def lines(count: int) -> str:
+    """`1 line`, `48 lines`."""
+    return "1 line" if count == 1 else f"{count:,} lines"
+
+
+def times(incident: Incident) -> str:
+    """First and last time seen, as the log has them; empty where it has none."""
+    seen = [incident.first_seen, incident.last_seen if incident.last_seen != incident.first_seen else None]
+    known = " to ".join(stamp for stamp in seen if stamp)
+    zoned = known.endswith("Z") or re.search(r"[+-]\d\d:\d\d$", known)
+    return known if zoned or not known else f"{known} (log time, zone unknown)"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter and without a full stop, as the start of a sentence."""
+    text = inert_line(text).rstrip(".")
+    return text[:1].upper() + text[1:]
+
+
+def facts(incident: Incident) -> list[tuple[str, str]]:
+    """What is known besides the story, as name and value, for a page that has room for all of it."""
+    server, gpus = incident.server, gpu_details(incident.gpu)
+    command = _COMMAND_FROM.get(server.command_from, "known") if server.command else "not known"
+    pairs = [
+        ("Where", where(server)),
+        ("GPUs", f"{gpu(incident.gpu)}{'; ' + gpus if gpus else ''}"),
+        ("sglang", release(server)),
+        ("Failed", PHASES[incident.phase]),
+        ("Launch command", command),
+        ("Diagnosis", f"{SURE[incident.confidence]}{' · ' + incident.rule if incident.rule else ''}"),
+        ("Seen", " · ".join([*counts(incident), times(incident)]).rstrip(" ·")),
+        ("Incident", incident.id),
+        *(("Read more", url) for url in incident.references),
+    ]
+    return [(name, value) for name, value in pairs if value]
 
 
 def ranks(names: tuple[str, ...]) -> str:
@@ -236,6 +285,29 @@ def place(incident: Incident) -> str:
 def clip(text: str, limit: int) -> str:
     """The text, cut to `limit` characters with a sign that it was."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def excerpt(line: str, around: Sequence[str], room: int) -> str:
+    """The line that proves the cause, marked, and around it the nearest ones that `room` has characters for."""
+    lines = [inert_line(text) if text.strip() else "" for text in around]
+    wanted = inert_line(line)
+    at = next((n for n in range(len(lines) - 1, -1, -1) if lines[n].strip() == wanted.strip()), None)
+    if at is None:
+        lines, at = [*lines, wanted], len(lines)
+    shown = {at: "▶ " + clip(wanted, room // 3)}
+    left = room - len(shown[at])
+    for n in sorted((n for n in range(len(lines)) if n != at), key=lambda n: (abs(n - at), n)):
+        text = "  " + clip(_indented(around, n, lines), 400)
+        left -= len(text) + 1
+        if left < 0:
+            break
+        shown[n] = text
+    return "\n".join(shown[n] for n in sorted(shown))
+
+
+def _indented(around: Sequence[str], n: int, lines: Sequence[str]) -> str:
+    indent = len(around[n]) - len(around[n].lstrip(" ")) if n < len(around) else 0
+    return " " * min(indent, 8) + lines[n]
 
 
 def _numbered(name: str) -> tuple[str, int]:

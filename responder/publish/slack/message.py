@@ -117,8 +117,9 @@ def _action(incident: Incident) -> list[b.Block]:
 def _do_this(incident: Incident, remedy: Remedy) -> list[b.Block]:
     relaunch = words.relaunch_of(remedy, incident)
     aside = " (no launch flag mends it)\n" if words.changes_nothing(remedy) else "\n"
-    title = [b.bold("\nDo this"), aside, *_titled(remedy, with_change=relaunch is None or relaunch.complete)]
-    parts = [b.prose(*title, *([f"\n{_reason(remedy)}."] if remedy.why else []))]
+    title: list[b.Block | str] = _titled(remedy, with_change=relaunch is None or relaunch.complete)
+    why = f"\n{_reason(remedy)}." if remedy.why else ""
+    parts = [b.prose(b.bold("\nDo this"), aside, *title, why)]
     if remedy.steps:
         parts.append(b.steps(words.clip(step, _LINE) for step in remedy.steps[:8]))
     if relaunch is not None:
@@ -158,12 +159,12 @@ def _title(remedy: Remedy) -> str:
 
 def _titled(remedy: Remedy, *, with_change: bool = True) -> list[b.Block | str]:
     change = words.clip(words.set_words(remedy), _LINE) if with_change else ""
-    return [b.bold(_title(remedy)), *([" ", b.code(change)] if change else [])]
+    title = b.bold(_title(remedy))
+    return [title, " ", b.code(change)] if change else [title]
 
 
 def _reason(remedy: Remedy) -> str:
-    why = inert_line(remedy.why).rstrip(".")
-    return words.clip(why[:1].upper() + why[1:], _LINE)
+    return words.clip(words.sentence(remedy.why), _LINE)
 
 
 def _fields(incident: Incident) -> list[tuple[str, str]]:
@@ -211,36 +212,13 @@ def _evidence(incident: Incident) -> Payload | None:
         return None
     parts = [
         b.prose(b.bold("Evidence"), " ", b.code(words.clip(inert_line(words.place(incident)), _LINE))),
-        b.preformatted(excerpt(evidence.text, evidence.excerpt, 6000)),
+        b.preformatted(words.excerpt(evidence.text, evidence.excerpt, 6000)),
     ]
     if incident.symptoms:
         parts.append(b.prose(b.bold("\nWhat followed from it")))
-        shown = [f"{s.title} ({s.lines:,} {'line' if s.lines == 1 else 'lines'})" for s in incident.symptoms[:8]]
+        shown = [f"{s.title} ({words.lines(s.lines)})" for s in incident.symptoms[:8]]
         parts.append(b.steps((words.clip(inert_line(text), _LINE) for text in shown), ordered=False))
     return _payload(f"Evidence for {incident.server.name}: {words.place(incident)}", [b.rich(*parts)])
-
-
-def excerpt(line: str, around: Sequence[str], room: int) -> str:
-    """The lines around the one that proves the cause, nearest first until the room is used up; that one is marked."""
-    lines = [inert_line(text) if text.strip() else "" for text in around]
-    wanted = inert_line(line)
-    at = next((n for n in range(len(lines) - 1, -1, -1) if lines[n].strip() == wanted.strip()), None)
-    if at is None:
-        lines, at = [*lines, wanted], len(lines)
-    shown = {at: "▶ " + words.clip(wanted, room // 3)}
-    left = room - len(shown[at])
-    for n in sorted((n for n in range(len(lines)) if n != at), key=lambda n: (abs(n - at), n)):
-        text = "  " + words.clip(_indented(around, n, lines), 400)
-        left -= len(text) + 1
-        if left < 0:
-            break
-        shown[n] = text
-    return "\n".join(shown[n] for n in sorted(shown))
-
-
-def _indented(around: Sequence[str], n: int, lines: Sequence[str]) -> str:
-    indent = len(around[n]) - len(around[n].lstrip(" ")) if n < len(around) else 0
-    return " " * min(indent, 8) + lines[n]
 
 
 def _long_commands(incident: Incident) -> list[Payload]:
@@ -297,7 +275,7 @@ def _others(incident: Incident) -> list[b.Block]:
 def _facts(incident: Incident) -> list[b.Block]:
     facts = [f"GPUs: {words.gpu(incident.gpu)}", words.gpu_details(incident.gpu)]
     if incident.server.command:
-        facts.append(f"The launch command is known from: {incident.server.command_from}")
+        facts.append(f"The launch command: {dict(words.facts(incident))['Launch command']}")
     lines = [words.clip(inert_line(fact), _LINE) for fact in facts if fact]
     parts = [b.prose(b.bold("\nFacts")), b.steps(lines, ordered=False)]
     links = [url for url in incident.references[:5] if url.startswith(("https://", "http://"))]
