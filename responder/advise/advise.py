@@ -2,36 +2,28 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal
 
 import msgspec
 
-from responder.advise.command.arguments import read
-from responder.advise.command.launch import Command, parse
+from responder.advise.command.launch import Command
 from responder.advise.command.secret import mask_argv
-from responder.advise.command.shell import CommandError
 from responder.advise.facts import Known
+from responder.advise.learn import Host, learn, parsed
 from responder.advise.remedies import resolve
+from responder.advise.settle import checked
+from responder.catalogue import Rule
 from responder.diagnose import Finding
-from responder.nouns import Clock, Evidence, GpuFacts, Incident, Remedy, Server, Symptom
-
-CommandFrom = Literal["config", "unit", "process", "container", "log", "option", "unknown"]
+from responder.nouns import Clock, Evidence, Incident, Server, Symptom
 
 
-class Host(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a server besides its log."""
-
-    server: Server
-    command: str | None = None
-    """The launch command as it was typed, secrets and all; it never leaves this room unmasked."""
-    gpu: GpuFacts = GpuFacts()
-
-
-def advise(finding: Finding, host: Host, titles: Mapping[str, str]) -> Incident:
-    """The incident of a finding.  `titles` gives the titles of symptoms by rule id."""
-    command, problem = _parsed(host.command)
-    known = learn(finding, host, command)
-    remedies = resolve(finding.rule, known, command, _confidence(finding)) if finding.rule is not None else ()
+def advise(finding: Finding, host: Host, rules: Mapping[str, Rule]) -> Incident:
+    """The incident of a finding.  `rules` is the catalogue by id: it names the symptoms and checks the relaunch."""
+    command, problem = parsed(host.command)
+    known = learn(host, command, phase=finding.phase, captures=finding.captures)
+    every = tuple(rules.values())
+    resolved = resolve(finding.rule, known, command, _doubt(finding)) if finding.rule is not None else ()
+    remedies = tuple(checked(one, every, host) for one in resolved)
+    remedies = tuple(sorted(remedies, key=lambda remedy: ("yes", "unknown", "no").index(remedy.applies)))
     first = remedies[0] if remedies and remedies[0].applies == "yes" else None
     return Incident(
         id=finding.id,
@@ -42,7 +34,7 @@ def advise(finding: Finding, host: Host, titles: Mapping[str, str]) -> Incident:
         severity=finding.severity,
         confidence=finding.confidence,
         phase=finding.phase,
-        cause=" ".join([finding.cause, *([problem] if problem else [])]),
+        cause=f"{finding.cause} ({problem}.)" if problem else finding.cause,
         evidence=Evidence(
             path=finding.evidence.path,
             offset=finding.evidence.offset,
@@ -57,26 +49,14 @@ def advise(finding: Finding, host: Host, titles: Mapping[str, str]) -> Incident:
         attempts=finding.attempts,
         ranks=finding.ranks,
         symptoms=tuple(
-            Symptom(rule=rule, title=titles.get(rule, rule), lines=lines) for rule, lines in finding.symptoms.items()
+            Symptom(rule=rule, title=rules[rule].title if rule in rules else rule, lines=lines)
+            for rule, lines in finding.symptoms.items()
         ),
         server=_server(host, known, command),
         gpu=host.gpu,
         remedies=remedies,
         relaunch=first.relaunch if first else None,
         references=finding.rule.references if finding.rule else (),
-    )
-
-
-def learn(finding: Finding, host: Host, command: Command | None) -> Known:
-    """What conditions may rest on: the command's arguments, the release, the GPUs, the model."""
-    return Known(
-        release=host.server.version,
-        typed=_typed(command, host.server.version) if command is not None else None,
-        env=command.env if command is not None else None,
-        gpu=host.gpu,
-        role=host.server.role,
-        phase=finding.phase,
-        captures=finding.captures,
     )
 
 
@@ -87,29 +67,13 @@ def stamp(time: datetime | None, clock: Clock) -> str | None:
     return (time.astimezone(UTC) if time.tzinfo and clock == "wrapper" else time).isoformat()
 
 
-def _parsed(text: str | None) -> tuple[Command | None, str | None]:
-    if text is None:
-        return None, None
-    try:
-        return parse(text), None
-    except CommandError as error:
-        return None, f"The launch command could not be read: {error}."
-
-
-def _typed(command: Command, release: str | None) -> dict[str, Any]:
-    """Every dest of the release, None where it was not typed; one whose value is hidden is absent."""
-    found = read(command, release)
-    typed: dict[str, Any] = {dest: None for dest in found.release.by_dest if dest not in found.unknown}
-    return {} if found.open else typed | found.values
-
-
 def _server(host: Host, known: Known, command: Command | None) -> Server:
     argv = mask_argv(command.argv) if command is not None else ()
     return msgspec.structs.replace(host.server, command=argv, role=known.role, nnodes=known.nnodes)
 
 
-def _confidence(finding: Finding) -> str:
+def _doubt(finding: Finding) -> str:
+    """Why the diagnosis may be wrong, where it is not certain."""
+    if finding.confidence == "certain":
+        return ""
     return f"The diagnosis is {finding.confidence}: it rests on {finding.why}."
-
-
-__all__ = ["Host", "Remedy", "advise", "learn", "stamp"]

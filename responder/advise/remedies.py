@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
-from packaging.version import InvalidVersion, Version
 
 from responder.advise.command.edit import edit
 from responder.advise.command.launch import Command
 from responder.advise.command.shell import CommandError
 from responder.advise.facts import Known
-from responder.advise.flags import FlagTable, ReleaseFlags
+from responder.advise.flags import FlagTable
+from responder.advise.within import before, within
 from responder.catalogue import RemedySpec, Rule
-from responder.catalogue.conditions import evaluate, holds
+from responder.catalogue.conditions import Bound, evaluate, holds
 from responder.nouns import Relaunch, Remedy
 
 Applies = Literal["yes", "no", "unknown"]
@@ -34,25 +34,34 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.set or self.unset or self.env)
 
 
-def resolve(rule: Rule, known: Known, command: Command | None, why: str = "") -> tuple[Remedy, ...]:
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """A remedy and the launch command after it, secrets and all."""
+
+    remedy: Remedy
+    after: Command | None = None
+
+
+def resolve(rule: Rule, known: Known, command: Command | None, why: str = "") -> tuple[Resolved, ...]:
     """The remedies of a rule for what is known of a server, those that apply first.
 
     `why` is what the diagnosis rests on; it stands in each remedy's own `why`.
     """
-    facts = known.facts()
+    facts, captured = Bound(known.facts()), Bound({"captures": dict(known.captures)})
     resolved = [
-        remedy
+        one
         for spec in rule.remedy
-        if (remedy := _Resolution(rule, spec, known, facts, command, why).remedy()) is not None
+        # What was captured alone may rule a remedy out: it speaks of another flag or value than this line does.
+        if holds(spec.when, captured) is not False
+        and (one := _Resolution(rule, spec, known, facts, command, why).resolved()) is not None
     ]
-    return tuple(sorted(resolved, key=lambda remedy: _ORDER[remedy.applies]))
+    return tuple(sorted(resolved, key=lambda one: _ORDER[one.remedy.applies]))
 
 
 class _Resolution:
     """One remedy in the making."""
 
     def __init__(
-        self, rule: Rule, spec: RemedySpec, known: Known, facts: dict[str, Any], command: Command | None, why: str
+        self, rule: Rule, spec: RemedySpec, known: Known, facts: Bound, command: Command | None, why: str
     ) -> None:
         self.rule, self.spec, self.known, self.facts, self.command = rule, spec, known, facts, command
         self.reasons = [_filled(spec.why, known.captures)] if spec.why else []
@@ -60,20 +69,17 @@ class _Resolution:
             self.reasons.append(why)
         self.flags = FlagTable.load().release(known.release or rule.until)
 
-    def remedy(self) -> Remedy | None:
-        if holds(self.spec.when, {"captures": dict(self.known.captures)}) is False:
-            # What was captured alone rules it out: it speaks of another flag or value than this line does.
-            return None
+    def resolved(self) -> Resolved | None:
         applies = self._applies()
         change = self._change()
         if change is None:
             # The release has no such flag: this is no remedy there.
             return None
-        relaunch = None if change.empty else self._relaunch(change)
+        relaunch, after = (None, None) if change.empty else self._relaunch(change)
         if relaunch is not None and self.command is not None and not relaunch.diff:
             # Nothing would differ from the command that failed.
             applies = "no"
-        return Remedy(
+        remedy = Remedy(
             title=_filled(self.spec.title, self.known.captures),
             applies=applies,
             why=" ".join(self.reasons),
@@ -84,6 +90,7 @@ class _Resolution:
             next=_filled(self.spec.next, self.known.captures),
             relaunch=relaunch if applies != "no" else None,
         )
+        return Resolved(remedy=remedy, after=after if applies != "no" else None)
 
     def _applies(self) -> Applies:
         answer = _and(holds(self.spec.when, self.facts), self._in_release())
@@ -100,11 +107,11 @@ class _Resolution:
         if self.spec.since is None and self.spec.until is None:
             return True
         first, last = self.rule.since, self.rule.until
-        inside = (self.spec.since is None or (first is not None and not _before(first, self.spec.since))) and (
-            self.spec.until is None or (last is not None and not _before(self.spec.until, last))
+        inside = (self.spec.since is None or (first is not None and not before(first, self.spec.since))) and (
+            self.spec.until is None or (last is not None and not before(self.spec.until, last))
         )
-        outside = (self.spec.since is not None and last is not None and _before(last, self.spec.since)) or (
-            self.spec.until is not None and first is not None and _before(self.spec.until, first)
+        outside = (self.spec.since is not None and last is not None and before(last, self.spec.since)) or (
+            self.spec.until is not None and first is not None and before(self.spec.until, first)
         )
         return True if inside else False if outside else None
 
@@ -149,16 +156,16 @@ class _Resolution:
                 found[name] = given
         return found
 
-    def _relaunch(self, change: Change) -> Relaunch | None:
+    def _relaunch(self, change: Change) -> tuple[Relaunch, Command | None]:
         if self.command is None:
-            return delta(change)
+            return delta(change), None
         try:
             edited = edit(self.command, change.set, change.unset, change.env, release=self.flags)
         except CommandError as error:
             self.reasons.append(f"The launch command could not be edited: {error}.")
-            return delta(change)
+            return delta(change), None
         self.reasons += [f"{note}." for note in edited.notes]
-        return Relaunch(command=edited.command, diff=edited.diff, complete=True)
+        return Relaunch(command=edited.command, diff=edited.diff, complete=True), edited.parsed
 
 
 def delta(change: Change) -> Relaunch:
@@ -169,25 +176,6 @@ def delta(change: Change) -> Relaunch:
     diff += [f"- {name}" for name, value in change.env.items() if value is None]
     diff += [f"+ {text}" for text in (*environment, *flags)]
     return Relaunch(command=" ".join([*environment, *flags]), diff=tuple(diff), complete=False)
-
-
-def within(release: str, since: str | None, until: str | None) -> bool | None:
-    """Whether a release lies in a range (PEP 440); None for a release that is no version."""
-    try:
-        version = Version(release)
-    except InvalidVersion:
-        return None
-    public = Version(version.base_version)
-    return (since is None or public >= Version(since)) and (until is None or public <= Version(until))
-
-
-def release_flags(release: str | None) -> ReleaseFlags:
-    """The flags of a release, or of the nearest one known."""
-    return FlagTable.load().release(release)
-
-
-def _before(one: str, other: str) -> bool:
-    return Version(one) < Version(other)
 
 
 def _and(*answers: bool | None) -> bool | None:

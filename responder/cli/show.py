@@ -1,0 +1,22 @@
+"""Incidents on standard output, in the form that was asked for."""
+
+from collections.abc import Iterable
+from typing import IO
+
+from responder.nouns import Incident
+
+
+def show(incidents: Iterable[Incident], form: str, out: IO[str]) -> None:
+    """Write redacted incidents as JSON lines or as pages for a person."""
+    if form == "jsonl":
+        from responder.publish.jsonl import encode
+
+        for incident in incidents:
+            out.write(f"{encode(incident)}\n")
+        out.flush()
+        return
+    from responder.publish.terminal import console, render
+
+    page = console(out)
+    for incident in incidents:
+        render(incident, page)

@@ -1,0 +1,1 @@
+"""The post-mortem: the same pipeline over logs that are finished."""
