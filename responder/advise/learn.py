@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from responder.advise.command.arguments import read
+from responder.advise.command.arguments import Arguments, read
 from responder.advise.command.launch import Command, parse
 from responder.advise.command.shell import CommandError
-from responder.advise.facts import Known
-from responder.nouns import GpuFacts, Phase, Server
+from responder.advise.effective import effective, model_facts, typed_facts
+from responder.advise.facts import Known, gpu_values
+from responder.nouns import GpuFacts, Phase, Role, Server
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,19 +46,36 @@ def learn(
     `release` is used where the server's own is not known (the release that a matched wording proves).
     """
     release = host.server.version or release
-    return Known(
-        release=release,
-        typed=_typed(command, release) if command is not None else None,
-        env=command.env if command is not None else None,
-        gpu=host.gpu,
-        role=host.server.role,
-        phase=phase,
-        captures=captures or {},
+    known = Known(release=release, gpu=host.gpu, role=host.server.role, phase=phase, captures=captures or {})
+    return known if command is None else _with_command(known, command)
+
+
+def _with_command(known: Known, command: Command) -> Known:
+    found = read(command, known.release)
+    env = command.env
+    model = model_facts(_text(found.values.get("model_path")))
+    gpu = gpu_values(known.gpu, known.release)
+    nnodes = found.values.get("nnodes")
+    return replace(
+        known,
+        args=effective(found, gpu=gpu, model=model, env=env),
+        typed=typed_facts(found),
+        env=env,
+        model=model,
+        role=known.role if known.role != "unknown" else _role(found, command),
+        nnodes=nnodes if isinstance(nnodes, int) else None if found.open else 1,
     )
 
 
-def _typed(command: Command, release: str | None) -> dict[str, Any]:
-    """Every dest of the release, None where it was not typed; one whose value is hidden is absent."""
-    found = read(command, release)
-    typed: dict[str, Any] = {dest: None for dest in found.release.by_dest if dest not in found.unknown}
-    return {} if found.open else typed | found.values
+def _role(found: Arguments, command: Command) -> Role:
+    """The role that the command gives the server."""
+    if command.entry == "router":
+        return "router"
+    mode = found.values.get("disaggregation_mode")
+    if mode in ("prefill", "decode"):
+        return "prefill" if mode == "prefill" else "decode"
+    return "unknown" if found.open else "unified"
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
