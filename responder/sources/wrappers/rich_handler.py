@@ -1,0 +1,34 @@
+"""Lines of rich's logging handler: a column in front, and behind, padded to the console's width, `file.py:123`."""
+
+import re
+
+from responder.sources.wrappers.layer import Layer, Said
+
+_PREFIX = re.compile(
+    rb"(?:\[?\d\d(?:\d\d)?[/-]\d\d[/-]\d\d(?:\d\d)? \d\d:\d\d:\d\d\]?|\[\d\d:\d\d:\d\d\]| {10,19}) "
+    rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +"
+)
+_SUFFIX = re.compile(rb" {2,}[\w./<>-]+:\d+ *\r?$| +[\w./-]+\.py:\d+ *\r?$")
+
+
+class RichHandler(Layer):
+    """rich.logging.RichHandler, as GPUStack and others print it.  A message's further lines have neither column."""
+
+    name = "rich"
+    least = 2
+
+    def wraps(self, line: bytes) -> bool:
+        return _PREFIX.match(line) is not None and _SUFFIX.search(line) is not None
+
+    def strip(self, line: bytes) -> bytes:
+        match = _PREFIX.match(line)
+        if match is None:
+            return line
+        end = _SUFFIX.search(line, match.end())
+        return line[match.end() : end.start() if end else len(line)].rstrip(b" ")
+
+    def whole(self, data: bytes) -> bytes | None:
+        return b"\n".join(map(self.strip, data.split(b"\n")))
+
+    def say(self, line: bytes) -> Said:
+        return Said()
