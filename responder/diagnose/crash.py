@@ -173,6 +173,7 @@ class Crash:
             if match.rule.id != key:
                 symptoms[match.rule.id] = self._lines[match.rule.id]
         same = self._attempts.get(key, [seen])
+        lines, attempts = max(1, self._lines[key]), _attempts(same, phase)
         return Finding(
             id=self.id,
             fingerprint=fingerprint_of(self.server, key),
@@ -190,11 +191,11 @@ class Crash:
             first_seen=same[0].time,
             last_seen=self.last.time or same[-1].time,
             clock=same[0].clock,
-            lines=max(1, self._lines[key]),
-            attempts=_attempts(same, phase),
+            lines=lines,
+            attempts=attempts,
             ranks=tuple(self._ranks.get(key, {})),
             symptoms=symptoms,
-            crashes=(self.id,),
+            crashes={self.id: (lines, attempts)},
             stated=self.launch.stated,
         )
 

@@ -28,6 +28,8 @@ class Diagnosis:
         """By rule, how often a noise that may escalate was seen in this launch, and first where."""
         self._closed: dict[str, Finding] = {}
         """Findings of the crashes that are over, by fingerprint."""
+        self.ready = 0
+        """How many launches have become ready to serve."""
         self._told: dict[str, Finding] = {}
         """What the last call of `changes` left the caller with, by incident id."""
 
@@ -107,6 +109,7 @@ class Diagnosis:
             self.close()
             self._launch = Launch()
             self._noise.clear()
+        self.ready += phase == "serving" and self._launch.phase != "serving"
         self._launch.reach(phase)
         self._launch.stated.update(match.captures)
 
@@ -157,7 +160,7 @@ def fold(before: Finding, now: Finding) -> Finding:
         symptoms={
             key: before.symptoms.get(key, 0) + now.symptoms.get(key, 0) for key in (*before.symptoms, *now.symptoms)
         },
-        crashes=(*before.crashes, *now.crashes),
+        crashes=before.crashes | now.crashes,
         stated=now.stated,
     )
 

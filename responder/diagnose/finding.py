@@ -36,8 +36,8 @@ class Finding(msgspec.Struct, kw_only=True):
     ranks: tuple[str, ...] = ()
     symptoms: dict[str, int] = {}
     """Matching lines by the id of a symptom's rule."""
-    crashes: tuple[str, ...] = ()
-    """The ids of the crashes folded in; one that was counted is not counted again."""
+    crashes: dict[str, tuple[int, int]] = {}
+    """Lines and attempts by the id of each crash folded in; one that was counted is not counted again."""
     stated: dict[str, str] = {}
     """What the launch said of itself before it failed, such as `server_args`."""
 

@@ -16,8 +16,8 @@ CHECKPOINTS = (
         inode       TEXT    NOT NULL,
         file_id     TEXT    NOT NULL,
         generation  INTEGER NOT NULL,
-        path        TEXT    NOT NULL,             -- as named to the user
-        real_path   TEXT    NOT NULL,             -- with symbolic links resolved
+        path        BLOB    NOT NULL,             -- as named to the user; bytes, for a name need not be UTF-8
+        real_path   BLOB    NOT NULL,             -- with symbolic links resolved
         offset      INTEGER NOT NULL,             -- of the first byte still to be read
         shown       INTEGER NOT NULL DEFAULT 0,   -- bytes after it that went out as an unfinished line
         cut         INTEGER NOT NULL DEFAULT 0,   -- 1: the offset lies inside a line whose beginning was cut off
@@ -32,11 +32,94 @@ CHECKPOINTS = (
     """,
     """
     CREATE TABLE followed_target (
-        target TEXT PRIMARY KEY NOT NULL,
+        target BLOB PRIMARY KEY NOT NULL,
         since  REAL NOT NULL
     ) STRICT
     """,
 )
 
-MIGRATIONS: tuple[str, ...] = (*CHECKPOINTS,)
+INCIDENTS = (
+    """
+    CREATE TABLE incident (
+        id          TEXT PRIMARY KEY NOT NULL,
+        fingerprint TEXT NOT NULL,
+        server      TEXT NOT NULL,
+        rule        TEXT,
+        status      TEXT NOT NULL,
+        severity    TEXT NOT NULL,
+        known       REAL NOT NULL,             -- wall clock, seconds: when responder first saw it
+        changed     REAL NOT NULL,
+        json        TEXT NOT NULL              -- the incident as nouns.Incident
+    ) STRICT
+    """,
+    "CREATE INDEX incident_changed ON incident (changed)",
+    "CREATE INDEX incident_fingerprint ON incident (fingerprint)",
+    """
+    CREATE TABLE telling (
+        incident TEXT PRIMARY KEY NOT NULL,    -- an incident's id
+        told     TEXT,                         -- what was last said of it, as publish.decision.Told; null: nothing
+        look_at  REAL                          -- wall clock, seconds: when to decide again; null: when it changes
+    ) STRICT
+    """,
+    "CREATE INDEX telling_look_at ON telling (look_at)",
+    """
+    CREATE TABLE acknowledgement (
+        incident TEXT PRIMARY KEY NOT NULL,
+        by       TEXT NOT NULL,
+        at       REAL NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE silence (
+        number   INTEGER PRIMARY KEY,
+        incident TEXT,                         -- of these three, those that are not null must all match
+        rule     TEXT,
+        server   TEXT,
+        until    REAL NOT NULL,
+        by       TEXT NOT NULL,
+        at       REAL NOT NULL
+    ) STRICT
+    """,
+)
+
+OUTBOX = (
+    """
+    CREATE TABLE outbox (
+        number     INTEGER PRIMARY KEY,        -- the order in which they go out
+        key        TEXT NOT NULL UNIQUE,       -- says what it is, so that queueing it twice changes nothing
+        incident   TEXT NOT NULL,
+        kind       TEXT NOT NULL,              -- post, reply, broadcast, update
+        parent     TEXT,                       -- key of the post it belongs to
+        channel    TEXT NOT NULL,
+        payload    TEXT NOT NULL,
+        state      TEXT NOT NULL,              -- queued, sending, ambiguous, sent, dead
+        queued     REAL NOT NULL,              -- wall clock, seconds, as all times here
+        due        REAL NOT NULL,
+        first_sent REAL,
+        attempts   INTEGER NOT NULL DEFAULT 0,
+        plain      INTEGER NOT NULL DEFAULT 0, -- 1: the blocks were refused, only the text goes
+        channel_id TEXT,                       -- as Slack answered
+        ts         TEXT,
+        done       REAL,
+        error      TEXT
+    ) STRICT
+    """,
+    "CREATE INDEX outbox_state ON outbox (state, due)",
+    "CREATE INDEX outbox_parent ON outbox (parent)",
+)
+
+CRASHES = (
+    """
+    CREATE TABLE crash (
+        id       TEXT PRIMARY KEY NOT NULL,    -- the place of its first line
+        incident TEXT NOT NULL,
+        lines    INTEGER NOT NULL,
+        attempts INTEGER NOT NULL,
+        known    REAL NOT NULL                 -- wall clock, seconds
+    ) STRICT
+    """,
+    "CREATE INDEX crash_incident ON crash (incident)",
+)
+
+MIGRATIONS: tuple[str, ...] = (*CHECKPOINTS, *INCIDENTS, *OUTBOX, *CRASHES)
 """Every statement in the order in which releases added them.  New ones go to the end."""
