@@ -1,0 +1,87 @@
+"""Which paths to follow, from the paths and globs that the user named."""
+
+import glob
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import translate
+from pathlib import Path
+
+RESCAN_PLAIN = 5.0
+"""Seconds between two looks at a glob whose folder is fixed; a change of the folder brings the next one forward."""
+RESCAN_DEEP = 1.0
+"""Seconds between two looks at a glob with wildcards in its folders too, where no one folder tells of a change."""
+
+STDIN = "-"
+
+_COMPRESSED = re.compile(r"\.(gz|zst|xz|bz2|lz4|zip|Z|lzma)(\.(tmp|part))?$")
+
+
+def is_compressed(name: str) -> bool:
+    """Whether a file by this name is an archive that is never followed: what it holds has been read before."""
+    return _COMPRESSED.search(name) is not None
+
+
+@dataclass(slots=True)
+class _Glob:
+    pattern: str
+    plain: bool
+    """Its folder has no wildcard, so that a change of the folder's own time tells of every new name."""
+    matcher: re.Pattern[str]
+    found: list[str] = field(default_factory=list)
+    looked: float = float("-inf")
+    stamp: tuple[int, int] = (0, 0)
+    settled: bool = False
+
+
+class Discovery:
+    """The paths to follow, from what the user named."""
+
+    def __init__(self, targets: Sequence[str]) -> None:
+        self.targets = tuple(dict.fromkeys(targets))
+        self._literal = [t for t in self.targets if not glob.has_magic(t) or Path(t).exists()]
+        self._globs = [
+            _Glob(t, not glob.has_magic(str(Path(t).parent)), re.compile(translate(t)))
+            for t in self.targets
+            if t not in self._literal
+        ]
+
+    def paths(self, now: float) -> list[tuple[str, str]]:
+        """Every path to look at and the target it comes from: the named ones, there or not, and what globs find."""
+        found = {path: path for path in self._literal}
+        for pattern in self._globs:
+            for path in self._expand(pattern, now):
+                found.setdefault(path, pattern.pattern)
+        return list(found.items())
+
+    def covers(self, path: str) -> bool:
+        """Whether a path, present or not, is one that is followed here."""
+        return path in self._literal or any(g.matcher.match(path) for g in self._globs)
+
+    def folders(self) -> set[str]:
+        """The folders in which names may appear."""
+        named = {str(Path(p).parent) for p in self._literal if p != STDIN}
+        plain = {str(Path(g.pattern).parent) for g in self._globs if g.plain}
+        return named | plain | {str(Path(p).parent) for g in self._globs for p in g.found}
+
+    def _expand(self, pattern: _Glob, now: float) -> list[str]:
+        # A folder's time moves in steps, so a change that was just seen is looked at once more.
+        stamp = _stamp(Path(pattern.pattern).parent) if pattern.plain else (0, 0)
+        unchanged = pattern.settled if stamp == pattern.stamp else False
+        rescan = RESCAN_PLAIN if pattern.plain else RESCAN_DEEP
+        if unchanged and now - pattern.looked < rescan:
+            return pattern.found
+        pattern.settled = stamp == pattern.stamp
+        pattern.stamp = stamp
+        pattern.looked = now
+        names = glob.glob(pattern.pattern, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+        pattern.found = sorted(name for name in names if not is_compressed(name))
+        return pattern.found
+
+
+def _stamp(folder: Path) -> tuple[int, int]:
+    try:
+        info = folder.stat()
+    except OSError:
+        return (0, 0)
+    return (info.st_mtime_ns, info.st_ino)

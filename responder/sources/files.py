@@ -1,0 +1,232 @@
+"""Every file that is followed or was: found again after a restart, after a rotation, and let go in the end."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from responder.sources.events import EventKind, SourceEvent, SourceEvents
+from responder.sources.followed import Followed
+from responder.sources.growing_file import GrowingFile
+from responder.sources.identity import FileKey
+from responder.sources.rotation import Folders, Sibling, begins_with, missed
+from responder.sources.schedule import Limits, OpenFiles
+from responder.store.checkpoints import Checkpoint, Saved
+
+TIDY_SECONDS = 3600.0
+"""How often checkpoints are renewed, and those of files long gone dropped."""
+
+
+class Moment(NamedTuple):
+    """When a poll takes place."""
+
+    monotonic: float
+    wall: float
+
+
+def key_of(checkpoint: Checkpoint) -> FileKey:
+    """The file that a checkpoint is of."""
+    return FileKey(checkpoint.device, checkpoint.inode)
+
+
+def _leads_to(path: str, key: FileKey) -> bool:
+    try:
+        return FileKey.of(Path(path).stat()) == key
+    except OSError:
+        return False
+
+
+class Files:
+    """The followed files, and the checkpoints of those that are not open any more."""
+
+    def __init__(self, saved: Saved, limits: Limits, events: SourceEvents) -> None:
+        self.now = Moment(0.0, 0.0)
+        """To be set before each poll's work."""
+        self.folders = Folders()
+        self._limits = limits
+        self._events = events
+        self._followed: dict[FileKey, Followed] = {}
+        self._known = {key_of(c): c for c in saved.checkpoints}
+        self._lost: set[FileKey] = set()
+        """Known files that were not there any more at the start."""
+        self._departed: list[Checkpoint] = []
+        """Last checkpoints of files that are no longer followed, to be stored once more."""
+        self._offered: tuple[int, list[tuple[Followed, int]]] = (0, [])
+        self._open = OpenFiles(limits.descriptors, self._may_close)
+        self._tidied: float | None = None
+
+    def __iter__(self) -> Iterator[Followed]:
+        return iter(list(self._followed.values()))
+
+    def get(self, key: FileKey) -> Followed | None:
+        """The followed file with this key."""
+        return self._followed.get(key)
+
+    # Coming
+
+    def adopt(self, path: str, key: FileKey) -> tuple[Followed, bool]:
+        """Follow the file at `path`, from where an earlier run stopped if it is known: then the second is True.
+
+        Raises OSError when it cannot be opened.
+        """
+        entry = self._take_in(GrowingFile(path, path, key, self._events))
+        before = self._known.pop(key, None) or self._renumbered(path, key)
+        if before is None:
+            return entry, False
+        if entry.file.resume(before):
+            self.report("resumed", path, entry.file.offset)
+        else:
+            # Emptied or replaced while nobody looked; a copy may still hold what was not read.
+            self.report("truncated", path, before.offset)
+            entry.file.generation = before.generation + 1
+            entry.after = self.take_missed(before, None, {}, gone=True, live=False)
+        return entry, True
+
+    def recover(self, covers: Callable[[str], bool]) -> None:
+        """At the start: find the files that were renamed meanwhile, by their inodes, and read on in them."""
+        for key, last in sorted(self._known.items(), key=lambda item: item[1].modified_ns):
+            if not covers(last.path) or _leads_to(last.path, key):
+                continue
+            sibling = self._sibling(last.real_path, key)
+            if sibling is None or not (last.offset == 0 or begins_with(sibling.path, last)):
+                self._lost.add(key)
+            elif sibling.size > last.offset + last.shown or self._is_recent(sibling):
+                self._adopt_sibling(last, sibling, None)
+
+    def last_at(self, path: str) -> tuple[Checkpoint | None, Followed | None]:
+        """The file that `path` led to last as far as is known, and that file if it is followed."""
+        read = [c for c in self._known.values() if c.path == path]
+        read += [e.file.checkpoint(self.now.wall, held=False) for e in self if e.file.path == path]
+        last = max(read, key=lambda c: c.modified_ns, default=None)
+        return last, self._followed.get(key_of(last)) if last else None
+
+    def is_lost(self, last: Checkpoint) -> bool:
+        """Whether a file of an earlier run was not to be found at the start."""
+        return key_of(last) in self._lost
+
+    def take_missed(
+        self, last: Checkpoint, previous: Followed | None, older: dict[FileKey, int], *, gone: bool, live: bool
+    ) -> Followed | None:
+        """Follow what rotation hid after the file read `last`: see `rotation.missed`.
+
+        Returns the newest file before the one that is at the path now, each waiting for the one before it.
+        """
+        newest = previous
+        rotated = self.folders.rotated_from(last.real_path)
+        for found in missed(last, rotated, gone=gone, live=live, known=lambda s: self._is_known(s, older)):
+            entry = self._adopt_sibling(last, found.sibling, last if found.copy else None)
+            if entry:
+                entry.after, newest = newest, entry
+        return newest
+
+    def _adopt_sibling(self, last: Checkpoint, sibling: Sibling, resume_from: Checkpoint | None) -> Followed | None:
+        file = GrowingFile(last.path, sibling.path, sibling.key, self._events)
+        try:
+            entry = self._take_in(file)
+        except OSError:
+            return None
+        entry.rotated = self.now.monotonic
+        before = self._known.pop(sibling.key, None)
+        before = resume_from or before
+        if before and not file.resume(before):
+            file.generation = before.generation + 1
+        self.report("rotated", last.path, file.offset)
+        file.modified_ns = sibling.modified_ns
+        file.notice(file.status())
+        return entry
+
+    def _take_in(self, file: GrowingFile) -> Followed:
+        self._open.use(file)
+        entry = self._followed[file.key] = Followed(file, grown=self.now.monotonic)
+        return entry
+
+    def _is_known(self, sibling: Sibling, older: dict[FileKey, int]) -> bool:
+        if sibling.key in self._followed or older.get(sibling.key) == sibling.modified_ns:
+            return True
+        last = self._known.get(sibling.key)
+        return last is not None and (sibling.size <= last.offset + last.shown and begins_with(sibling.path, last))
+
+    def _sibling(self, path: str, key: FileKey) -> Sibling | None:
+        """The file with this key in the folder of `path`."""
+        return next((s for s in self.folders.beside(path) if s.key == key), None)
+
+    def _is_recent(self, sibling: Sibling) -> bool:
+        return self.now.wall - sibling.modified_ns / 1e9 < self._limits.rotate_wait
+
+    def _renumbered(self, path: str, key: FileKey) -> Checkpoint | None:
+        """The file under another device number: those are given anew at every boot."""
+        for old, last in self._known.items():
+            if last.path == path and old.inode == key.inode and begins_with(path, last):
+                self._departed.append(replace(self._known.pop(old), forget=True))
+                return last
+        return None
+
+    # Descriptors
+
+    def use(self, entry: Followed) -> None:
+        """Have the file open, wherever it lies by now.  OSError when it is not to be had."""
+        try:
+            self._open.use(entry.file)
+        except FileNotFoundError:
+            self.folders.look_afresh()
+            sibling = self._sibling(entry.file.real_path, entry.file.key)
+            if sibling is None:
+                raise
+            entry.file.where = sibling.path
+            self._open.use(entry.file)
+
+    def close(self, entry: Followed) -> None:
+        """Close it; the next `use` opens it again."""
+        self._open.close(entry.file)
+
+    def _may_close(self, file: GrowingFile) -> bool:
+        entry = self._followed[file.key]
+        return bool(entry.names) and entry.rotated is None and not (file.held or entry.copy_of)
+
+    # Going
+
+    def release(self, entry: Followed) -> None:
+        """Follow it no longer; its checkpoint is kept."""
+        self._open.close(entry.file)
+        del self._followed[entry.file.key]
+        last = entry.file.checkpoint(self.now.wall)
+        self._known[entry.file.key] = last
+        self._departed.append(last)
+        self.report("released", entry.file.path, entry.file.offset)
+
+    def tidy(self) -> None:
+        """Once an hour: renew what exists, and forget the checkpoints of files that have not for `Limits.forget`."""
+        if self._tidied is None:
+            self._tidied = self.now.monotonic
+        if self.now.monotonic - self._tidied < TIDY_SECONDS:
+            return
+        self._tidied = self.now.monotonic
+        for entry in self:
+            entry.stored = 0
+        for key, last in list(self._known.items()):
+            if self.now.wall - last.seen > self._limits.forget:
+                if self._sibling(last.real_path, key):
+                    self._known[key] = renewed = replace(last, seen=self.now.wall)
+                    self._departed.append(renewed)
+                else:
+                    self._departed.append(replace(self._known.pop(key), forget=True))
+
+    # State
+
+    def positions(self) -> list[Checkpoint]:
+        """See `Follower.positions`."""
+        changed = [(e, e.file.version) for e in self if e.stored != e.file.version and not e.copy_of]
+        self._offered = (len(self._departed), changed)
+        return [*self._departed, *(entry.file.checkpoint(self.now.wall) for entry, _ in changed)]
+
+    def stored(self) -> None:
+        """See `Follower.stored`."""
+        departed, changed = self._offered
+        del self._departed[:departed]
+        for entry, version in changed:
+            entry.stored = version
+        self._offered = (0, [])
+
+    def report(self, kind: EventKind, path: str, offset: int = 0, detail: str = "") -> None:
+        """Tell of an event."""
+        self._events(SourceEvent(kind, path, offset, detail))

@@ -1,0 +1,329 @@
+"""One regular file that grows: what of it has been read, and whether it still is what was read.
+
+Nothing unfinished is carried over from one read to the next.  A line is taken from the file whole, in one read
+together with the bytes before it that prove the place; so no line is ever put together from two lives of a file.
+"""
+
+import errno
+import os
+
+from responder.sources.block import Block
+from responder.sources.events import SourceEvent, SourceEvents
+from responder.sources.framing import (
+    MAX_LINE,
+    MAX_PIECES,
+    UTF8,
+    Piece,
+    as_utf8,
+    divide,
+    encoding_of,
+    may_become_mark,
+    not_text,
+)
+from responder.sources.identity import MARKER_SIZE, NOTHING, FileKey, continues, mark, marks, open_log
+from responder.store.checkpoints import Checkpoint, Marker
+
+SAMPLE = 4096
+"""Bytes at the start of a file by which its encoding is told, and binary from text."""
+KEPT_UNFINISHED = 4096
+"""Bytes of an unfinished line that are remembered: they show that a file was rewritten, and are its last words."""
+
+
+class RewrittenError(Exception):
+    """The file does not hold what was read of it: it was truncated or written anew."""
+
+
+class GrowingFile:
+    """A followed file.  The follower decides when to look at it; this knows what the look brings."""
+
+    def __init__(self, path: str, where: str, key: FileKey, events: SourceEvents) -> None:
+        self.path = path
+        """As named to the user; stays when the file is renamed."""
+        self.where = where
+        """Where it can be opened now."""
+        self.real_path = os.path.realpath(where)
+        self.key = key
+        self.generation = 0
+        self.file_id = ""
+        self.offset = 0
+        self.modified_ns = 0
+        """Modification time when it was last seen at its own path."""
+        self.size = 0
+        self.ignored = ""
+        """Why nothing is read of it, if it is no text."""
+        self.behind = False
+        """There is, or may be, something to read."""
+        self.taken = 0
+        """Bytes that the last read looked at."""
+        self.version = 1
+        """Goes up with every change that its checkpoint shows."""
+        self._events = events
+        self._descriptor = -1
+        self._encoding = UTF8
+        self._head = NOTHING
+        self._tail = NOTHING
+        self._inside = False
+        self._unfinished = b""
+        self._pending = 0
+        self._shown = 0
+        self._stamp: tuple[int, int, int] | None = None
+        self._settled = False
+        self._hold: tuple[int, Marker] | None = None
+
+    # Descriptor
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds a descriptor."""
+        return self._descriptor >= 0
+
+    def open(self) -> None:
+        """Open it where it is said to be.  FileNotFoundError when another file is there by now."""
+        if self.is_open:
+            return
+        descriptor = open_log(self.where)
+        if FileKey.of(os.fstat(descriptor)) != self.key:
+            os.close(descriptor)
+            raise FileNotFoundError(errno.ENOENT, "replaced meanwhile", self.where)
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """Give the descriptor back; `open` goes on from the same place."""
+        if self.is_open:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def status(self) -> os.stat_result:
+        """The open file's own status, whatever its name."""
+        return os.fstat(self._descriptor)
+
+    # Looking
+
+    def notice(self, info: os.stat_result) -> None:
+        """Take in a new status: is there anything to look at?
+
+        Time stamps move in steps, so that two changes can bear the same one: a file that changed is looked at once
+        more when it seems at rest.
+        """
+        stamp = (info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+        if stamp != self._stamp:
+            self._stamp, self._settled, self.behind = stamp, False, True
+        elif not self._settled:
+            self._settled = self.behind = True
+
+    def overlook(self) -> None:
+        """A look failed: nothing to do until the next status, and then again."""
+        self._stamp, self.behind = None, False
+
+    # Where to begin
+
+    def begin_at_end(self, size: int) -> None:
+        """Pass over what is there, up to `size`; an unfinished line at the end still belongs to the lines to come."""
+        if size == 0 or not self._begin():
+            return
+        start = max(self.offset, size - MAX_LINE)
+        start += (start - self.offset) % self._encoding.width
+        chunk = os.pread(self._descriptor, size - start, start)
+        newline = self._encoding.rfind_newline(chunk, 0, len(chunk))
+        if newline >= 0:
+            self._move_to(start + newline + self._encoding.width)
+        elif start > self.offset:
+            self._move_to(size - (size - start) % self._encoding.width)
+            self._inside = True
+
+    def resume(self, saved: Checkpoint) -> bool:
+        """Go on from a checkpoint of this very file; False when it does not hold what was read then."""
+        if not continues(self._descriptor, saved):
+            return False
+        self.file_id, self.generation, self.offset = saved.file_id, saved.generation, saved.offset
+        self._head, self._tail, self._inside, self._shown = saved.head, saved.tail, saved.cut, saved.shown
+        self.modified_ns = saved.modified_ns
+        if self.file_id:
+            self._recognise(os.pread(self._descriptor, SAMPLE, 0))
+        return True
+
+    def skip_what_was_read(self, last: Checkpoint) -> None:
+        """This file replaced another and begins with all that was read of it: pass over that."""
+        if self._begin():
+            self._move_to(last.offset)
+            self._inside = last.cut
+
+    def resembles(self, last: Checkpoint) -> bool | None:
+        """Whether this is a copy, or the beginning of one, of a file that was read so far; None: too little to say."""
+        size = self.status().st_size
+        if size == 0 or size < last.head.size:
+            return None
+        if last.offset == 0 or not marks(last.head, self._descriptor, 0):
+            return False
+        return size < last.offset or continues(self._descriptor, last)
+
+    def start_over(self, arrived: float, *, last_words: bool) -> list[Block]:
+        """The file was emptied or rewritten: a new life begins at its first byte.
+
+        With `last_words` the unfinished line of the old life, of which no more can come, is handed on.
+        """
+        unsaid = last_words and self._pending > self._shown
+        blocks = [self._partial(self._unfinished, arrived)] if unsaid else []
+        self.generation += 1
+        self.file_id = self.ignored = ""
+        self.offset = self._pending = self._shown = 0
+        self._head = self._tail = NOTHING
+        self._inside, self._unfinished, self._hold, self.behind = False, b"", None, True
+        self.version += 1
+        return blocks
+
+    # Reading
+
+    def read(self, limit: int, arrived: float) -> list[Block]:
+        """The next lines, out of at most `limit` bytes (not less than MAX_LINE).
+
+        Raises RewrittenError, before anything is taken in, when the file is not what it was.
+        """
+        self.taken = 0
+        size = self.status().st_size
+        if size < self.offset + len(self._unfinished) or (self.ignored and size < self.size):
+            raise RewrittenError
+        self.size = size
+        if not self._proven_start():
+            self.behind = False
+            return []
+        known = self._tail.size
+        chunk = os.pread(self._descriptor, known + min(limit, size - self.offset), self.offset - known)
+        self.taken = len(chunk)
+        if mark(chunk[:known]) != self._tail or not chunk.startswith(self._unfinished, known):
+            raise RewrittenError
+        if chunk[known : known + 1] == b"\0" and self._encoding.width == 1 and not self._inside:
+            skipped = self._skip_hole()
+            if skipped:
+                return self.read(limit, arrived)
+            if skipped is None:
+                return []
+        return self._take(chunk, known, arrived)
+
+    def last_words(self, arrived: float) -> list[Block]:
+        """The unfinished line at the end of a file that is no longer written to, once."""
+        if self._pending <= self._shown or self.behind or self._inside:
+            return []
+        data = os.pread(self._descriptor, min(self._pending, MAX_LINE), self.offset)
+        if not data.startswith(self._unfinished):
+            return []  # rewritten since; the next look will find out
+        self._shown = self._pending
+        self.version += 1
+        return [self._partial(data, arrived)]
+
+    def _proven_start(self) -> bool:
+        """Whether this is a text with something in it whose first bytes are still the same."""
+        if not self.file_id:
+            return self._begin()
+        if not marks(self._head, self._descriptor, 0):
+            raise RewrittenError
+        if self._head.size < min(MARKER_SIZE, self.size):
+            self._head = mark(os.pread(self._descriptor, MARKER_SIZE, 0))
+            self.version += 1
+        return not self.ignored
+
+    def _begin(self) -> bool:
+        """Name the file by its first bytes; False while there are none, or when it is no text."""
+        sample = os.pread(self._descriptor, SAMPLE, 0)
+        if may_become_mark(sample):
+            return False
+        self._head = mark(sample[:MARKER_SIZE])
+        self.file_id = f"{self.key.device:x}-{self.key.inode:x}-{self.generation}-{self._head.digest.hex()[:12]}"
+        self._recognise(sample)
+        self._move_to(max(self.offset, len(self._encoding.mark)))
+        return not self.ignored
+
+    def _recognise(self, sample: bytes) -> None:
+        self._encoding = encoding_of(sample)
+        self.ignored = not_text(sample)
+        if self.ignored:
+            self._events(SourceEvent("ignored", self.path, detail=self.ignored))
+
+    def _move_to(self, offset: int) -> None:
+        self.offset = offset
+        self._tail = self._marker_before(offset)
+        self._shown = 0
+        self.version += 1
+
+    def _marker_before(self, offset: int) -> Marker:
+        size = min(MARKER_SIZE, offset)
+        return mark(os.pread(self._descriptor, size, offset - size))
+
+    def _skip_hole(self) -> bool | None:
+        """Pass over a hole in a sparse file: True when there was one, None when nothing but a hole is left."""
+        try:
+            data_at = os.lseek(self._descriptor, self.offset, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                return False  # this file system does not tell
+            self.behind = False
+            return None
+        if data_at == self.offset:
+            return False
+        self._move_to(data_at)
+        return True
+
+    def _take(self, chunk: bytes, known: int, arrived: float) -> list[Block]:
+        framed = divide(chunk, known, inside=self._inside, encoding=self._encoding)
+        blocks = [self._block(piece, self.offset - known, arrived) for piece in framed.pieces]
+        reached = self.offset - known + len(chunk)
+        if framed.end > known:
+            self.offset += framed.end - known
+            self._tail = mark(chunk[max(0, framed.end - MARKER_SIZE) : framed.end])
+            self._shown = 0
+            self.version += 1
+        self._inside = framed.inside
+        self._pending = 0 if framed.inside else len(chunk) - framed.end
+        self._unfinished = chunk[framed.end : framed.end + min(self._pending, KEPT_UNFINISHED)]
+        self.behind = reached < self.size or len(framed.pieces) >= MAX_PIECES
+        return blocks
+
+    def _block(self, piece: Piece, base: int, arrived: float) -> Block:
+        offset = base + piece.start
+        data, lines = as_utf8(piece.data, offset, self._encoding)
+        if piece.cut:
+            self._events(SourceEvent("line-cut", self.path, offset))
+            data += b"\n"
+        return Block(self.path, self.file_id, offset, data, truncated=piece.cut, arrived=arrived, lines=lines)
+
+    def _partial(self, raw: bytes, arrived: float) -> Block:
+        data, lines = as_utf8(raw, self.offset, self._encoding)
+        short = len(raw) < self._pending
+        return Block(self.path, self.file_id, self.offset, data, True, short, arrived, lines)
+
+    # State
+
+    def hold(self, offset: int | None) -> None:
+        """Keep the stored checkpoint at or before `offset`, the start of a line that was read; None lets it go."""
+        if offset == (self._hold[0] if self._hold else None):
+            return
+        self._hold = None
+        if offset is not None and offset <= self.offset:
+            self._hold = (offset, self._marker_before(offset) if self.is_open else NOTHING)
+        self.version += 1
+
+    @property
+    def held(self) -> bool:
+        """Whether somebody still needs lines that were read."""
+        return self._hold is not None
+
+    def checkpoint(self, wall: float, *, held: bool = True) -> Checkpoint:
+        """Where it stands; with `held` no farther than what is still needed."""
+        offset, tail, shown, cut = self.offset, self._tail, self._shown, self._inside
+        if held and self._hold:
+            (offset, tail), shown, cut = self._hold, 0, False
+        return Checkpoint(
+            device=self.key.device,
+            inode=self.key.inode,
+            file_id=self.file_id,
+            generation=self.generation,
+            path=self.path,
+            real_path=self.real_path,
+            offset=offset,
+            shown=shown,
+            cut=cut,
+            head=self._head,
+            tail=tail,
+            modified_ns=self.modified_ns,
+            seen=wall,
+        )

@@ -1,0 +1,77 @@
+"""Early wake-ups when a name appears in a folder or leaves it.
+
+Only that: created, moved, deleted.  Growth is never asked for (every write would be an event), and whatever is missed
+here, by an overflowing queue or a folder too many, the poll finds all the same.
+"""
+
+from collections.abc import Set
+from typing import TYPE_CHECKING
+
+from responder.sources.clock import Waker
+from responder.sources.events import SourceEvent, SourceEvents
+
+if TYPE_CHECKING:
+    from watchdog.observers.api import ObservedWatch
+
+MAX_FOLDERS = 32
+"""watchdog keeps a thread per folder; folders beyond these are found by the poll alone."""
+
+
+class FolderWatcher:
+    """Wakes the loop through watchdog."""
+
+    def __init__(self, waker: Waker, events: SourceEvents) -> None:
+        # Imported here: whoever only replays a finished log has no use for it.
+        from watchdog.events import (
+            DirCreatedEvent,
+            DirDeletedEvent,
+            DirMovedEvent,
+            FileCreatedEvent,
+            FileDeletedEvent,
+            FileMovedEvent,
+            FileSystemEvent,
+            FileSystemEventHandler,
+        )
+        from watchdog.observers import Observer
+
+        class Handler(FileSystemEventHandler):
+            def on_any_event(self, event: FileSystemEvent) -> None:
+                waker.wake()
+
+        self._handler = Handler()
+        self._names = [
+            FileCreatedEvent,
+            FileMovedEvent,
+            FileDeletedEvent,
+            DirCreatedEvent,
+            DirMovedEvent,
+            DirDeletedEvent,
+        ]
+        self._observer = Observer()
+        self._watches: dict[str, ObservedWatch] = {}
+        self._failed: set[str] = set()
+        self._events = events
+        self._running = False
+
+    def watch(self, folders: Set[str]) -> None:
+        """Watch these and no others."""
+        for gone in self._watches.keys() - folders:
+            self._observer.unschedule(self._watches.pop(gone))
+        self._failed &= folders
+        for folder in sorted(folders - self._watches.keys() - self._failed)[: MAX_FOLDERS - len(self._watches)]:
+            try:
+                if not self._running:
+                    self._observer.start()
+                    self._running = True
+                self._watches[folder] = self._observer.schedule(
+                    self._handler, folder, recursive=False, event_filter=list(self._names)
+                )
+            except OSError as error:  # no such folder, or the system's limit on watches
+                self._failed.add(folder)
+                self._events(SourceEvent("watch-failed", folder, detail=error.strerror or str(error)))
+
+    def close(self) -> None:
+        """Stop the threads."""
+        if self._running:
+            self._observer.stop()
+            self._observer.join()
