@@ -26,6 +26,14 @@ class Pipeline:
             self.diagnosis.count(rule, lines)
         self.scanner.counted.clear()
 
+    def holds(self) -> dict[str, int]:
+        """By stream, the offset of the oldest line that would have to be read again after a restart."""
+        needed = self.diagnosis.holds()
+        for name, stream in self._streams.items():
+            if stream.needs is not None:
+                needed[name] = min(stream.needs, needed.get(name, stream.needs))
+        return needed
+
     def finish(self) -> None:
         """The logs are at their end: what is still open is as complete as it will ever be."""
         for stream in self._streams.values():

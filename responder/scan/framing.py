@@ -77,6 +77,11 @@ class StreamScan:
         self._last -= len(data)
         return seen
 
+    @property
+    def needs(self) -> int | None:
+        """Offset of the first traceback that is still open; None where none is."""
+        return min((one.offset for one in self._open), default=None)
+
     def finish(self) -> list[Seen]:
         """The tracebacks that the end of the log cut off."""
         cut, self._open = self._open, []

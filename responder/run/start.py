@@ -1,0 +1,155 @@
+"""Put the daemon together from its configuration."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import structlog
+
+from responder.advise.gpu.nvml import query_gpus
+from responder.catalogue import Catalogue, load_catalogue
+from responder.nouns import Incident
+from responder.publish.decision import Decision, Policy
+from responder.publish.publisher import Mode, Publisher
+from responder.publish.redact import Policy as RedactionPolicy
+from responder.run.config import Config, ConfigError, Loaded, ServerConfig, state_dir
+from responder.run.daemon import Daemon
+from responder.run.gpu_watch import GpuWatch
+from responder.run.notify import Notifier, watchdog_seconds
+from responder.run.watched import Watched
+from responder.scan import build_program
+from responder.sources.clock import SystemClock, SystemWaker
+from responder.sources.events import SourceEvent
+from responder.sources.follower import Follower
+from responder.sources.watcher import FolderWatcher
+from responder.store import checkpoints
+from responder.store.database import Database, StoreError, open_database
+
+log = structlog.get_logger(__name__)
+
+_LOUD_EVENTS = frozenset({"missing", "unreadable", "readable", "watch-failed", "line-cut"})
+
+
+class StartError(Exception):
+    """Something the daemon needs is not there: what, and what to do."""
+
+
+class Service(NamedTuple):
+    """A daemon that is ready to run, and how to end it."""
+
+    daemon: Daemon
+    database: Database
+    followers: Sequence[Follower]
+
+    def reload(self) -> None:
+        """What SIGHUP does: nothing is lost by a restart, so systemd may simply restart us."""
+        log.info("reload asked for; restart the service to apply a changed configuration")
+
+    def close(self) -> None:
+        """Give everything back."""
+        for follower in self.followers:
+            follower.close()
+        self.database.close()
+
+
+def build(
+    loaded: Loaded,
+    *,
+    from_start: bool = False,
+    state: Path | None = None,
+    out: IO[str],
+    posting: Policy | None = None,
+) -> Service:
+    """The daemon of a configuration.  Alerts go to `out` where no Slack is configured.
+
+    Raises ConfigError for what the configuration has wrong and StartError for what is missing on this host.
+    """
+    config = loaded.config
+    clock, waker = SystemClock(), SystemWaker()
+    catalogue = _catalogue(config)
+    program, problems = build_program(catalogue)
+    for problem in (*catalogue.problems, *problems):
+        log.error("a rule is left out", problem=str(problem))
+    database = _database(state or state_dir(config), clock)
+    saved = checkpoints.load(database.connection)
+    watcher = FolderWatcher(waker, _on_event)
+    watched = []
+    for server in config.server:
+        follower = Follower(
+            _targets(server), saved, clock, waker, from_start=from_start, events=_on_event, watcher=watcher
+        )
+        watched.append(Watched(server, program, follower))
+    gpu = GpuWatch(query_gpus, waker.wake)
+    gpu.refresh()
+    daemon = Daemon(
+        watched,
+        database,
+        _publisher(config, out, posting),
+        catalogue.by_id,
+        gpu,
+        clock,
+        waker,
+        notifier=Notifier(),
+        watchdog=watchdog_seconds(),
+    )
+    return Service(daemon, database, [server.follower for server in watched])
+
+
+def _catalogue(config: Config) -> Catalogue:
+    """The rules that can run; one whose own sample does not match is left out."""
+    extra = [Path(path) for path in config.rules.paths]
+    for path in extra:
+        if not path.exists():
+            raise ConfigError(f"[rules] paths: {path}: no such file or folder")
+    catalogue = load_catalogue(extra)
+    if not extra:
+        return catalogue
+    from responder.scan.samples import broken_rules
+
+    broken, problems = broken_rules(catalogue)
+    return catalogue.without(broken, problems)
+
+
+def _database(folder: Path, clock: SystemClock) -> Database:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        database = open_database(folder / "responder.db", clock)
+    except OSError as error:
+        raise StartError(f"the state folder {folder} cannot be made: {error.strerror}; set [state] dir") from None
+    except StoreError as error:
+        raise StartError(f"the state in {folder} cannot be opened: {error}") from None
+    if database.set_aside is not None:
+        log.error("the state was damaged; it was set aside and a new one begun", kept_as=str(database.set_aside))
+    return database
+
+
+def _targets(server: ServerConfig) -> list[str]:
+    return list(server.logs)
+
+
+def _publisher(config: Config, out: IO[str], posting: Policy | None) -> Publisher:
+    redaction = RedactionPolicy(excerpt=config.publish.excerpt, hide_hosts=config.publish.hide_hosts)
+    mode: Mode = "none"
+    return Publisher(mode=mode, posting=posting, redaction=redaction, on_loud=_printer(out))
+
+
+def _printer(out: IO[str]) -> "Printer":
+    return Printer(out)
+
+
+class Printer:
+    """Prints each alert as a page: the sink where nothing else is configured."""
+
+    def __init__(self, out: IO[str]) -> None:
+        self._out = out
+
+    def __call__(self, incident: Incident, _decision: Decision) -> None:
+        from responder.publish.terminal import console, render
+
+        render(incident, console(self._out))
+        self._out.flush()
+
+
+def _on_event(event: SourceEvent) -> None:
+    say = log.warning if event.kind in _LOUD_EVENTS else log.info
+    say(event.kind, path=event.path, **({"detail": event.detail} if event.detail else {}))
