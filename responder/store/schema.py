@@ -58,9 +58,11 @@ INCIDENTS = (
     CREATE TABLE telling (
         incident TEXT PRIMARY KEY NOT NULL,    -- an incident's id
         told     TEXT,                         -- what was last said of it, as publish.decision.Told; null: nothing
+        post     TEXT,                         -- outbox key of the message that it was said in
         look_at  REAL                          -- wall clock, seconds: when to decide again; null: when it changes
     ) STRICT
     """,
+    "CREATE INDEX telling_post ON telling (post)",
     "CREATE INDEX telling_look_at ON telling (look_at)",
     """
     CREATE TABLE acknowledgement (

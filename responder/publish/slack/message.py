@@ -22,16 +22,18 @@ News = Literal["reopened", "severity-raised", "cause-found", "crash-loop", "repe
 COMMAND_LIMIT = 5000
 """Characters of a command in the root.  A cut command must never look like a whole one, so a longer one goes to the
 thread, in parts that fit."""
+LISTED = 15
+"""Incidents that a shared message names; the others it counts."""
 _PROSE = 1200
 _LINE = 300
 
 
-def root(incident: Incident, *, reopened: bool = False, held_back: int = 0) -> Payload:
-    """The alert itself.  `held_back` is how many others the hourly cap kept from being posted since the last one."""
+def root(incident: Incident, *, again: bool = False) -> Payload:
+    """The alert itself; `again`: it came back after a resolution."""
     text = words.one_line(incident)
-    body = [b.header(f"{_sign(incident, reopened)} {words.headline(incident)}"), _story(incident)]
-    body += [b.fields(_fields(incident)), b.context(_context(incident, held_back))]
-    return _payload(f"🔁 Again: {text}" if reopened else text, body)
+    body = [b.header(f"{_sign(incident, again)} {words.headline(incident)}"), _story(incident)]
+    body += [b.fields(_fields(incident)), b.context(_context(incident))]
+    return _payload(f"🔁 Again: {text}" if again and incident.status == "open" else text, body)
 
 
 def thread(incident: Incident) -> list[Payload]:
@@ -59,18 +61,16 @@ def broadcast(incident: Incident, news: News) -> Payload:
 
 
 def summary(incidents: Sequence[Incident], sentence: str) -> Payload:
-    """Several incidents in one message: what was found in the logs after a time without responder.
+    """What was found in the logs of a time without responder; `sentence` says which time that was."""
+    title = f"📋 {_incidents(len(incidents))} while responder was not running"
+    return _list(title, incidents[:LISTED], len(incidents), sentence)
 
-    `sentence` says which time that was.
-    """
-    shown = incidents[:15]
-    lines = [f"{words.icon(i)} {words.clip(inert_line(words.headline(i)), _LINE)} ({i.id})" for i in shown]
-    if len(incidents) > len(shown):
-        lines.append(f"… and {len(incidents) - len(shown):,} more: `responder incidents list`")
-    count = "1 incident" if len(incidents) == 1 else f"{len(incidents):,} incidents"
-    story = b.rich(b.prose(f"{inert_line(sentence)}\n"), b.steps(lines, ordered=False))
-    text = f"📋 {count} found. {sentence} " + "; ".join(words.headline(i) for i in shown[:3])
-    return _payload(text, [b.header(f"📋 {count} while responder was not running"), story])
+
+def held_back(first: Sequence[Incident], count: int) -> Payload:
+    """What the hourly cap kept from being posted one by one: the first of them, and how many they are."""
+    return _list(
+        f"📋 {_incidents(count)} held back", first, count, "There were too many in an hour to post each of them."
+    )
 
 
 def hello(host: str) -> Payload:
@@ -85,12 +85,27 @@ def plain_version(payload: Payload, incident_id: str | None) -> Payload:
     return {"text": payload["text"] + more, "unfurl_links": False, "unfurl_media": False}
 
 
+def _list(title: str, first: Sequence[Incident], count: int, sentence: str) -> Payload:
+    shown = first[:LISTED]
+    lines = [f"{words.icon(i)} {words.clip(inert_line(words.headline(i)), _LINE)} ({i.id})" for i in shown]
+    if count > len(shown):
+        lines.append(f"… and {count - len(shown):,} more")
+    story = [b.prose(inert_line(sentence)), b.steps(lines, ordered=False)]
+    story.append(b.prose("Each in full: ", b.code("responder incidents show ID")))
+    text = f"{title}. {sentence} " + "; ".join(words.headline(i) for i in shown[:3])
+    return _payload(text, [b.header(title), b.rich(*story)])
+
+
+def _incidents(count: int) -> str:
+    return "1 incident" if count == 1 else f"{count:,} incidents"
+
+
 # --- The root --------------------------------------------------------------------------------------------------------
 
 
-def _sign(incident: Incident, reopened: bool) -> str:
+def _sign(incident: Incident, again: bool) -> str:
     state = {"acknowledged": " Acknowledged:", "resolved": " Resolved:"}.get(incident.status, "")
-    return words.icon(incident) + (" Again:" if reopened and incident.status == "open" else state)
+    return words.icon(incident) + (" Again:" if again and incident.status == "open" else state)
 
 
 def _story(incident: Incident) -> b.Block:
@@ -178,16 +193,13 @@ def _fields(incident: Incident) -> list[tuple[str, str]]:
     ]
 
 
-def _context(incident: Incident, held_back: int) -> list[str]:
+def _context(incident: Incident) -> list[str]:
     seen = [mrkdwn(part) for part in words.counts(incident)]
     times = [_date(incident.first_seen)] if incident.first_seen else []
     if incident.last_seen and incident.last_seen != incident.first_seen:
         times.append(_date(incident.last_seen))
     if incident.resolved_at:
         seen.append(f"resolved {_date(incident.resolved_at)}")
-    if held_back:
-        others = "1 more incident was" if held_back == 1 else f"{held_back:,} more incidents were"
-        seen.append(f"{others} held back this hour")
     place = inline_code(words.clip(words.place(incident), _LINE))
     return [*seen, " to ".join(times), place, inline_code(incident.id)]
 
