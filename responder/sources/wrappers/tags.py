@@ -11,7 +11,7 @@ _TAG = (
     rb"(?:\((?:(?P<actor>[\w.:<>+/ -]{1,200}?) )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:-]+))?\) ?"
     rb"|\((?P<node>[\w.-]{1,200}), (?:rank=(?P<node_rank>\d+), )?pid=(?P<sky_pid>\d+)(?:, ip=(?P<sky_ip>[\w.:-]+))?\) ?"
     rb"|\((?P<daemon>raylet|autoscaler)(?:, ip=(?P<daemon_ip>[\w.:-]+)| \+[\dhms]+)?\) ?"
-    rb"|\[[rR]ank(?P<rank>\d+)\]: ?)"
+    rb"|\[rank(?P<rank>\d+)\]: ?)"
 )
 _LABELS = {"sky_pid": "pid", "sky_ip": "ip", "daemon_ip": "ip", "daemon": "actor"}
 """The label that a group means, where it is not named like it."""
@@ -26,7 +26,7 @@ _COUNT = b"x across cluster]"
 _REPEATED = re.compile(rb" \[repeated (\d+)x across cluster\](?: \(Ray deduplicates logs [^\n\r]*\))? *(?=[\n\r]|\Z)")
 
 _PID = re.compile(rb"pid=\d")
-_RANK = re.compile(rb"\[[rR]ank\d")
+_RANK = re.compile(rb"\[rank\d")
 
 
 class Tags(Layer):
