@@ -5,6 +5,9 @@ from typing import IO
 
 from responder.nouns import Incident
 
+FORMATS = ("text", "jsonl")
+"""What `--format` takes."""
+
 
 def show(incidents: Iterable[Incident], form: str, out: IO[str]) -> None:
     """Write redacted incidents as JSON lines or as pages for a person."""

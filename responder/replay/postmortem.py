@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -14,6 +15,8 @@ from responder.nouns import Incident
 from responder.publish.redact import Policy, redact_incident
 from responder.scan import Program
 from responder.sources.block import Block
+from responder.sources.events import SourceEvents
+from responder.sources.finished import read_finished
 
 
 def postmortem(
@@ -26,6 +29,12 @@ def postmortem(
     pipeline.finish()
     for finding in pipeline.diagnosis.findings():
         yield redact_incident(advise(finding, _of_log(host, finding), rules), policy)
+
+
+def read_chain(chain: Iterable[Path], events: SourceEvents) -> Iterator[Block]:
+    """The blocks of the pieces of one log, one after the other.  Raises UnreadableError."""
+    for path in chain:
+        yield from read_finished(str(path), events)
 
 
 def between(incident: Incident, since: datetime | None, until: datetime | None) -> bool:

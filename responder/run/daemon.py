@@ -140,7 +140,7 @@ class Daemon:
                 incident = crashes.fold(connection, incident, finding.crashes, wall)
                 self._publisher.offer(connection, incident, wall)
         # What was told under its own id and then turned out to be part of another incident is over, too.
-        over = [incident for key in self._gone if (incident := incidents.load(connection, key)) is not None]
+        over = [gone for key in self._gone if (gone := incidents.load(connection, key)) is not None]
         names = {server.config.name for server in recovered}
         over += [incident for incident in incidents.unresolved(connection) if incident.server.name in names]
         for incident in over:

@@ -1,0 +1,98 @@
+"""`responder replay`: the post-mortem of finished logs."""
+
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from responder.catalogue import load_catalogue
+from responder.cli.errors import Failure
+from responder.cli.options import host_of, host_options
+from responder.cli.show import FORMATS, show
+from responder.nouns import Incident
+from responder.sources.events import SourceEvent
+from responder.sources.finished import UnreadableError, find_logs
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True)
+@host_options
+@click.option("--since", metavar="TIME", help="Only incidents seen at or after this time (ISO 8601).")
+@click.option("--until", metavar="TIME", help="Only incidents first seen at or before this time.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 where an incident was found.")
+def replay(
+    paths: tuple[str, ...],
+    gpu_spec: str | None,
+    version: str | None,
+    launch: str | None,
+    since: str | None,
+    until: str | None,
+    form: str,
+    output: Path | None,
+    exit_code: bool,
+) -> None:
+    """Diagnose finished logs: files, folders, globs, archives (.gz .zst .xz .bz2), or - for standard input."""
+    span = (_time("--since", since), _time("--until", until))
+    host_of("replay", gpu_spec, version, launch)
+    try:
+        incidents = [incident for incident in _incidents(paths, gpu_spec, version, launch) if _within(incident, *span)]
+    except UnreadableError as error:
+        raise Failure(f"{error}") from None
+    _write(incidents, form, output)
+    alerting = [incident for incident in incidents if incident.severity != "info"]
+    if not incidents and form == "text":
+        click.echo("No failure found.", err=True)
+    sys.exit(1 if exit_code and alerting else 0)
+
+
+def _incidents(
+    paths: tuple[str, ...], gpu_spec: str | None, version: str | None, launch: str | None
+) -> Iterator[Incident]:
+    from responder.replay.chains import chains, server_name
+    from responder.replay.line_numbers import numbered
+    from responder.replay.postmortem import postmortem, read_chain
+    from responder.scan import build_program
+
+    logs = chains(Path(path) for path in find_logs(paths))
+    catalogue = load_catalogue()
+    program, _ = build_program(catalogue)
+    for chain in logs:
+        host = host_of(server_name(chain), gpu_spec, version, launch)
+        for incident in postmortem(read_chain(chain, _on_event), program, host, catalogue.by_id):
+            yield numbered(incident)
+
+
+def _within(incident: Incident, since: datetime | None, until: datetime | None) -> bool:
+    from responder.replay.postmortem import between
+
+    return between(incident, since, until)
+
+
+def _write(incidents: list[Incident], form: str, output: Path | None) -> None:
+    if output is None:
+        show(incidents, form, sys.stdout)
+        return
+    try:
+        with output.open("w", encoding="utf-8") as file:
+            show(incidents, form, file)
+    except OSError as error:
+        raise Failure(f"{output}: cannot be written: {error.strerror}") from None
+
+
+def _time(option: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=None)
+    except ValueError:
+        raise Failure(f"{option}: `{text}` is no time; write it like 2026-09-14T07:02:10") from None
+
+
+def _on_event(event: SourceEvent) -> None:
+    if event.kind in ("unreadable", "line-cut"):
+        detail = f": {event.detail}" if event.detail else ""
+        click.echo(f"responder: {event.path}: {event.kind}{detail}", err=True)
