@@ -24,6 +24,13 @@ _CUSTOM = re.compile(
 _TORCH = re.compile(r"^\[(?:r|R)ank ?(?P<rank>\d+)\]:? ?(?:\[[EWIF]\d* [\d:.]+ [\w.]+:\d+\] ?)?")
 
 
+_GLOG = re.compile(
+    r"^\[?[EWIF](?P<date>\d{8}|\d{3,4})? ?(?P<clock>\d\d:\d\d:\d\d(?:\.\d{1,9})?)?(?: +\d+)? ?[\w./-]+\.\w+:\d+\] ?"
+)
+"""glog, and torch in its manner: `E0619 07:02:10.123456 812 tcp_transport.cpp:136] `, `[E ProcessGroupNCCL.cpp:474] `.
+Only the form with a year gives a time."""
+
+
 class Prefix(msgspec.Struct, frozen=True, kw_only=True):
     """What a line's prefix says."""
 
@@ -65,6 +72,11 @@ def parse_prefix(line: str, before: int | None = None) -> Prefix:
     torch = _TORCH.match(line)
     if torch is not None:
         return Prefix(ranks=(f"RANK{torch['rank']}",), rest=torch.end())
+    glog = _GLOG.match(line)
+    if glog is not None:
+        date = glog["date"] or ""
+        time = parse_time(f"{date} {glog['clock']}") if len(date) == 8 and glog["clock"] else None
+        return Prefix(time=time, rest=glog.end())
     return NOTHING
 
 
