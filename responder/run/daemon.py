@@ -31,11 +31,19 @@ STATUS_SECONDS = 10.0
 """How often systemd is told how many lines were read."""
 
 
-class Sender(Protocol):
-    """Whatever takes rows out of the outbox, in a thread of its own."""
+PATIENCE = 10.0
+"""Seconds that a message under way gets when the daemon stops."""
 
-    def wake(self) -> None:
-        """There may be something to send."""
+
+class Delivery(Protocol):
+    """Whatever takes messages out of the outbox; the sending itself is a thread of its own."""
+
+    def pump(self) -> float | None:
+        """Note what was sent and start what is due, without waiting."""
+        ...
+
+    def close(self, patience: float) -> None:
+        """Give the message under way that many seconds."""
         ...
 
 
@@ -52,14 +60,14 @@ class Daemon:
         clock: Clock,
         waker: Waker,
         *,
-        sender: Sender | None = None,
+        delivery: Delivery | None = None,
         notifier: Notifier | None = None,
         watchdog: float | None = None,
     ) -> None:
         self.watched = watched
         self._database, self._publisher, self._rules = database, publisher, rules
         self._gpu, self._clock, self._waker = gpu, clock, waker
-        self._sender, self._notifier, self._watchdog = sender, notifier or Notifier(), watchdog
+        self._delivery, self._notifier, self._watchdog = delivery, notifier or Notifier(), watchdog
         self._unsaved: dict[str, dict[str, Finding]] = {server.config.name: {} for server in watched}
         self._gone: set[str] = set()
         self._look_at: float | None = 0.0
@@ -82,6 +90,8 @@ class Daemon:
             self._waker.wait(POLL_SECONDS)
         self._notifier.say("STOPPING=1")
         self.wake_up()
+        if self._delivery is not None:
+            self._delivery.close(PATIENCE)
 
     def wake_up(self) -> None:
         """One wake-up's work."""
@@ -101,6 +111,8 @@ class Daemon:
                 findings = server.pipeline.diagnosis.findings()
                 self._unsaved[server.config.name].update({finding.id: finding for finding in findings})
         self._store(now)
+        if self._delivery is not None:
+            self._delivery.pump()
 
     def _store(self, now: float) -> None:
         """Write all that is new in one transaction; where that fails, keep it for the next wake-up."""
@@ -128,8 +140,6 @@ class Daemon:
         for server, _ in positions:
             server.follower.stored()
             self._unsaved[server.config.name].clear()
-        if self._sender is not None and news:
-            self._sender.wake()
 
     def _offer(self, connection: sqlite3.Connection, recovered: Sequence[Watched]) -> None:
         """Hand the publisher every incident that is new, has changed or is over."""
