@@ -38,6 +38,8 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """The launch command as the operator types it."""
     python: str | None = None
     """The server's interpreter, to learn its versions from."""
+    sglang: str | None = None
+    """The release, where its interpreter cannot be read (in an image)."""
     role: Role = "unknown"
 
 

@@ -85,14 +85,15 @@ class Watched:
 
 
 def _host_of(config: ServerConfig) -> Host:
-    version = versions_of(config.python).sglang if config.python else None
+    found = versions_of(config.python).sglang if config.python else None
+    version = found or config.sglang
     server = Server(
         name=config.name,
         host=socket.gethostname(),
         unit=config.unit or config.journal,
         role=config.role,
         version=version,
-        version_from="environment" if version else "unknown",
+        version_from="environment" if found else "option" if version else "unknown",
         command_from="config" if config.command else "unknown",
     )
     return Host(server=server, command=config.command)
