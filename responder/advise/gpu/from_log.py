@@ -44,6 +44,9 @@ _DRIVER = re.compile(r"NVIDIA-SMI.* Driver Version: (?P<driver>[\d.]+)\s.*CUDA V
 _TORCH_CUDA = re.compile(r"(?:CUDA used to build PyTorch: |^torch\.version\.cuda: )(?P<cuda>\d+\.\d+)\s*$")
 _TORCH_WHEEL = re.compile(r"(?:^PyTorch(?: version)?: |\btorch==)\d[\w.]*\+cu(?P<packed>1[1-9]\d)\b")
 
+_LONGEST = 4096
+"""Characters of a line that are looked at.  No statement is longer, and a hostile line could be."""
+
 _HINTS = ("gpu", "nvidia", "device_name", "capability", "MiB", "sm_", "GPU", "NVIDIA", "orch", "AMD")
 _QUOTED_REQUEST = ("GenerateReqInput(", "EmbeddingReqInput(", "Receive: ", "Finish: ")
 _SGLANG_PREFIX = re.compile(r"^\[\d{4}-\d\d-\d\d [^\]]*\] ")
@@ -130,6 +133,7 @@ def facts_from_text(lines: Iterable[str]) -> GpuFacts | None:
     """
     statements = _Statements()
     for line in lines:
+        line = line[:_LONGEST]
         if any(hint in line for hint in _HINTS) and not any(quoted in line for quoted in _QUOTED_REQUEST):
             statements.add(_SGLANG_PREFIX.sub("", line))
     return statements.facts()

@@ -5,8 +5,8 @@ import re
 _ESCAPE = re.compile(
     rb"\x1b(?:"
     rb"\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    rb"|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC: title, hyperlink
-    rb"|[PX^_][^\x1b\n]*(?:\x1b\\)?"  # DCS and other strings
+    rb"|\][^\x07\x1b\n]{0,2048}(?:\x07|\x1b\\)"  # OSC: title, hyperlink; one without an end hides nothing
+    rb"|[PX^_][^\x1b\n]{0,2048}\x1b\\"  # DCS and other strings
     rb"|[ -/]+[0-~]"  # character sets
     rb"|[0-Z\\-~]"  # single characters
     rb")?"

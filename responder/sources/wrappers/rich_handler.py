@@ -9,6 +9,8 @@ _PREFIX = re.compile(
     rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +"
 )
 _SUFFIX = re.compile(rb" {2,}[\w./<>-]+:\d+ *\r?$| +[\w./-]+\.py:\d+ *\r?$")
+_SUFFIX_WITHIN = 160
+"""Bytes at a line's end in which the suffix is looked for: a long run of spaces would take for ever."""
 
 
 class RichHandler(Layer):
@@ -18,13 +20,13 @@ class RichHandler(Layer):
     least = 2
 
     def wraps(self, line: bytes) -> bool:
-        return _PREFIX.match(line) is not None and _SUFFIX.search(line) is not None
+        return _PREFIX.match(line) is not None and _SUFFIX.search(line, max(0, len(line) - _SUFFIX_WITHIN)) is not None
 
     def strip(self, line: bytes) -> bytes:
         match = _PREFIX.match(line)
         if match is None:
             return line
-        end = _SUFFIX.search(line, match.end())
+        end = _SUFFIX.search(line, max(match.end(), len(line) - _SUFFIX_WITHIN))
         return line[match.end() : end.start() if end else len(line)].rstrip(b" ")
 
     def whole(self, data: bytes) -> bytes | None:

@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from responder.sources.block import Block, LineMap, Origin
+from responder.sources.framing import MAX_LINE
 from responder.sources.wrappers.ansi import strip_ansi
 from responder.sources.wrappers.detect import TAGS, detect
 from responder.sources.wrappers.layer import Layer, Piece
 
-LONGEST_HELD = 1 << 20
+LONGEST_HELD = 4 * MAX_LINE
 """Bytes of a line in parts that are kept while it waits for its end; then it is handed on as it stands."""
 
-_SAMPLE_LINES = 64
+_SAMPLE_LINES = 32
 _SAMPLED_PER_BLOCK = 16
 _SAMPLED_BYTES = 64 * 1024
+_SAMPLE_BYTES = 1 << 20
 
 
 @dataclass(slots=True, frozen=True)
@@ -142,6 +144,8 @@ class Unwrapper:
             start = data.rfind(b"\n", 0, max(0, len(data) - _SAMPLED_BYTES)) + 1
             lines = [line for line in data[start:].split(b"\n")[-_SAMPLED_PER_BLOCK:] if line]
         self._recent.extend(lines)
+        while len(self._recent) > 1 and sum(map(len, self._recent)) > _SAMPLE_BYTES:
+            self._recent.popleft()
         if young or (lines and not self._as_expected(strip_ansi(lines[-1]))):
             layers = detect(self._recent)
             if layers != self._layers and not self._held:

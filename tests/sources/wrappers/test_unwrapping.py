@@ -1,6 +1,7 @@
 """Lines come out of every wrapper as the program wrote them, wherever the blocks are cut."""
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pytest
@@ -388,6 +389,34 @@ def test_tags_may_stand_on_some_lines_only() -> None:
 def test_colours_are_removed_only_where_an_escape_byte_stands() -> None:
     text = b"[1;33m is no colour\n\x1b[1;33mbut this is\x1b[0m\n\x1b]0;title\x07x\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\\n"
     assert unwrap(text) == b"[1;33m is no colour\nbut this is\nxlink\n"
+
+
+def test_an_escape_sequence_without_an_end_hides_nothing() -> None:
+    assert unwrap(b"\x1b]0;title ValueError: x\nnext\n\x1bPdata RuntimeError\n") == (
+        b"0;title ValueError: x\nnext\ndata RuntimeError\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"          ERROR " + b" " * 250_000,
+        b"<30>1 2026-09-14T07:02:10Z h p 1 - " + b"[" * 250_000,
+        b"\x1b]" * 120_000,
+        b"\x1b[" + b"0;" * 120_000,
+        b"(" + b"a " * 120_000 + b"pid=1) x",
+        b"(pid=1) " * 30_000,
+        b"x pid=1\r" * 30_000,
+        b'{"log":"' + b"\\" * 250_000,
+        b'{"log":"x\\n","stream":"a"' * 9_000,
+        b"Sep 14 07:02:10 h " + b"a:" * 120_000,
+        b"[repeated 3x across cluster] " * 9_000,
+    ],
+)
+def test_no_line_takes_long(line: bytes) -> None:
+    begun = time.process_time()
+    unwrap((line + b"\n") * 4)
+    assert time.process_time() - begun < 1
 
 
 def test_windows_line_ends_do_not_hide_a_wrapper() -> None:
