@@ -146,7 +146,7 @@ def hardware_incident() -> Incident:
         gpu=GpuFacts(
             status="lost",
             source="nvml",
-            devices=(Device(lost=True), *(H100,) * 7),
+            devices=(*(H100,) * 7, Device(name=H100.name, lost=True)),
             detail="1 of 8 GPUs does not answer",
         ),
         remedies=(

@@ -1,6 +1,7 @@
 """What a failed call to Slack means for the message: go again, ask first, send it plainer, or give up."""
 
 import http.client
+import re
 import socket
 import ssl
 import urllib.error
@@ -38,6 +39,7 @@ NO_THREAD = frozenset({"thread_not_found", "message_not_found", "invalid_thread_
 """The post that a reply belongs to was deleted."""
 
 _DONE = frozenset({"duplicate_message_not_found", "duplicate_channel_not_found", "duplicate_message"})
+_CODE = re.compile(r"[a-z0-9_.-]+")
 _NEVER_SENT = (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)
 
 
@@ -84,9 +86,9 @@ def _api(error: SlackApiError) -> Failure:
     status = int(getattr(response, "status_code", 200))
     headers = getattr(response, "headers", {})
     data = getattr(response, "data", None)
-    if not isinstance(data, dict) or "error" not in data:
-        return _http(status, headers)
-    code = str(data["error"])
+    code = str(data.get("error", "")) if isinstance(data, dict) else ""
+    if not isinstance(data, dict) or not _CODE.fullmatch(code):
+        return _http(status, headers)  # the SDK puts a sentence there when the body is not JSON
     needed = data.get("needed")
     if code in _AGAIN or status in (429, 503):
         return Failure(meaning="again", error=code, retry_after=_retry_after(headers))
