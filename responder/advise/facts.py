@@ -52,8 +52,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 def gpu_values(gpu: GpuFacts, release: str | None) -> dict[str, Any]:
     """`gpu` of a condition.  A host whose devices differ in SM has no `sm` and no probes: nothing is asserted of it."""
     values: dict[str, Any] = dict(probe_values(gpu, release))
-    if len(gpu.devices) > 1 or (gpu.devices and gpu.source != "option"):
-        # `--gpu sm90` names a kind of GPU, not how many there are.
+    if len(gpu.devices) > 1 or (gpu.devices and gpu.source == "nvml"):
+        # `--gpu sm90`, like a rank that names its own card in the log, tells the kind of GPU and not how many.
         values["count"] = len(gpu.devices)
         values["uniform"] = len({device.sm for device in gpu.devices}) == 1
     if gpu.sm is not None:

@@ -11,7 +11,7 @@ import msgspec
 
 from responder.scan.engine import LineHit, Scanner, text
 from responder.scan.seen import Aside, Frame, Seen, Traceback
-from responder.sources.block import Block
+from responder.sources.block import Block, Origin
 from responder.sources.prefix import Prefix, parse_prefix
 
 CONTEXT_BYTES = 32 * 1024
@@ -122,7 +122,7 @@ class StreamScan:
             matches=tuple(hit.matches),
             asides=tuple(Aside(p.rule.id, p.use, p.index) for p in hit.aside if p.rule is not None),
             traceback=ended[1] if ended else None,
-            ranks=prefix.ranks or (head_prefix.ranks if ended else ()),
+            ranks=prefix.ranks or _wrapped_rank(origin) or (head_prefix.ranks if ended else ()),
             time=wrapper or time,
             clock="wrapper" if wrapper else ("log" if time else "arrival"),
             excerpt=self._excerpt(data, hit),
@@ -229,6 +229,12 @@ class StreamScan:
                 return
         if newest.lines > _LONGEST_TRACEBACK:
             self._open.pop()
+
+
+def _wrapped_rank(origin: Origin) -> tuple[str, ...]:
+    """The rank that a wrapper (torch's `[rank4]:`) names."""
+    rank = origin.labels.get("rank")
+    return (f"RANK{rank}",) if rank else ()
 
 
 def _line_end(data: bytes, start: int) -> int:

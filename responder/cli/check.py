@@ -1,0 +1,123 @@
+"""`responder check`: what works, what does not, and how to mend it."""
+
+import glob
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import click
+
+from responder.advise.gpu.nvml import query_gpus
+from responder.advise.learn import parsed
+from responder.cli.config import read
+from responder.run.config import Config, state_dir
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    state: Literal["ok", "warn", "fail"]
+    what: str
+    advice: str = ""
+
+
+@click.command()
+@click.option("--config", "path", type=click.Path(path_type=Path), help="The daemon's configuration.")
+@click.option("--online", is_flag=True, help="Ask Slack too: which scope is missing; posts a test message.")
+def check(path: Path | None, online: bool) -> None:
+    """Look at everything the daemon needs.  Exit status 0: all well, 69: something needed is missing."""
+    loaded = read(path)
+    failed = False
+    for finding in [Finding("ok", f"configuration: {loaded.path or 'defaults'}"), *_findings(loaded.config, online)]:
+        failed = failed or finding.state == "fail"
+        click.echo(f"{finding.state:4}  {finding.what}")
+        if finding.advice:
+            click.echo(f"      {finding.advice}")
+    sys.exit(69 if failed else 0)
+
+
+def _findings(config: Config, online: bool) -> Iterator[Finding]:
+    yield from _servers(config)
+    yield from _rules(config)
+    yield _state(config)
+    facts = query_gpus()
+    if facts.status == "ok":
+        yield Finding("ok", f"GPUs: {len(facts.devices)} x {facts.devices[0].name if facts.devices else '?'}")
+    else:
+        yield Finding("warn", f"GPUs: {facts.status}", facts.detail or "alerts go out without GPU facts")
+    yield from _slack(config, online)
+
+
+def _servers(config: Config) -> Iterator[Finding]:
+    if not config.server:
+        yield Finding("warn", "servers: none configured", "add a [[server]] with `name` and `logs`")
+    for server in config.server:
+        for pattern in server.logs:
+            found = glob.glob(pattern)  # noqa: PTH207 - Path.glob takes no absolute pattern
+            unreadable = [name for name in found if not os.access(name, os.R_OK)]
+            if unreadable:
+                yield Finding("fail", f"{server.name}: {unreadable[0]} is not readable", "see User= in the unit file")
+            elif not found:
+                yield Finding("warn", f"{server.name}: nothing matches {pattern} yet", "it is read when it appears")
+            else:
+                yield Finding("ok", f"{server.name}: {len(found)} logs match {pattern}")
+        _, problem = parsed(server.command)
+        if problem:
+            yield Finding("fail", f"{server.name}: {problem}")
+        elif server.command is None:
+            advice = "without `command` only the change is shown, not the whole command"
+            yield Finding("warn", f"{server.name}: the launch command is not known", advice)
+
+
+def _rules(config: Config) -> Iterator[Finding]:
+    from responder.catalogue import load_catalogue
+    from responder.scan import build_program
+
+    missing = [path for path in config.rules.paths if not Path(path).exists()]
+    for path in missing:
+        yield Finding("fail", f"rules: {path}: no such file or folder")
+    catalogue = load_catalogue([Path(path) for path in config.rules.paths if path not in missing])
+    _, problems = build_program(catalogue)
+    for problem in (*catalogue.problems, *problems):
+        yield Finding("fail", f"rules: {problem}", "the rule is left out; the others work")
+    yield Finding("ok", f"rules: {len(catalogue.rules)}")
+
+
+def _state(config: Config) -> Finding:
+    folder = state_dir(config)
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if os.access(existing, os.W_OK):
+        return Finding("ok", f"state: {folder}")
+    return Finding("fail", f"state: {folder} cannot be written", "set [state] dir, or run as the daemon's user")
+
+
+def _slack(config: Config, online: bool) -> Iterator[Finding]:
+    from responder.publish.slack.token import TokenError, find_token, find_webhook
+
+    slack = config.slack
+    try:
+        token = find_token(Path(slack.token_file) if slack.token_file else None)
+        webhook = find_webhook(Path(slack.webhook_file) if slack.webhook_file else None)
+    except TokenError as error:
+        yield Finding("fail", f"Slack: {error}")
+        return
+    if token is None and webhook is None:
+        state: Literal["fail", "warn"] = "fail" if slack.channel else "warn"
+        yield Finding(state, "Slack: no token", "alerts are printed; see `Slack` in the README to set it up")
+        return
+    found = token or webhook
+    assert found is not None
+    yield Finding("warn" if found.warning else "ok", f"Slack: {found.source}", found.warning or "")
+    if token is not None and not slack.channel:
+        yield Finding("fail", "Slack: a token but no channel", "set [slack] channel")
+    elif token is not None and online:
+        yield from _online(config, token)
+
+
+def _online(config: Config, token: object) -> Iterator[Finding]:
+    from responder.publish.slack.setup import check_online
+
+    for state, what, advice in check_online(config.slack.channel or "", token, config.slack.base_url):  # type: ignore[arg-type]
+        yield Finding(state, f"Slack: {what}", advice)
