@@ -1,8 +1,11 @@
 """Short ways to diagnose a text in a test."""
 
+from pathlib import Path
+
 from responder.diagnose import Finding, Pipeline
 from responder.scan import Program
 from responder.sources.block import Block
+from responder.sources.finished import read_finished
 
 
 def findings(program: Program, *texts: str, cut: int | None = None) -> list[Finding]:
@@ -11,6 +14,16 @@ def findings(program: Program, *texts: str, cut: int | None = None) -> list[Find
     for number, text in enumerate(texts):
         for offset, data in blocks(text.encode(), cut):
             pipeline.feed(Block(path=f"{number}.log", file_id=f"file-{number}", offset=offset, data=data))
+    pipeline.finish()
+    return pipeline.diagnosis.findings()
+
+
+def replayed(program: Program, *files: Path) -> list[Finding]:
+    """What is found in files read as a replay reads them: unwrapped, oldest first."""
+    pipeline = Pipeline("llama", program)
+    for file in files:
+        for block in read_finished(str(file)):
+            pipeline.feed(block)
     pipeline.finish()
     return pipeline.diagnosis.findings()
 

@@ -2,7 +2,9 @@
 
 from tests.diagnosing import findings, rules_of
 
-BANNER = "/x/sglang/launch_server.py:71: UserWarning: 'python -m sglang.launch_server' is still supported, but use serve.\n"
+BANNER = (
+    "/x/sglang/launch_server.py:71: UserWarning: 'python -m sglang.launch_server' is still supported, but use serve.\n"
+)
 SEED = (
     "Traceback (most recent call last):\n"
     '  File "/x/sglang/srt/arg_groups/attention_hook.py", line 233, in handle_attention_backend_compatibility\n'
@@ -56,7 +58,9 @@ def test_two_launches_that_fail_differently_are_two_findings(program):
 
 
 def test_follow_on_lines_attach_to_the_cause(program):
-    log = exception("TP0", "ValueError: Not enough host memory available. Requesting 40.00 GB but only have 4.87 GB free.")
+    log = exception(
+        "TP0", "ValueError: Not enough host memory available. Requesting 40.00 GB but only have 4.87 GB free."
+    )
     log += "[2026-09-14 07:05:14] Received sigquit from a child process. It usually means the child failed.\nKilled\n"
     found = findings(program, log)
     assert rules_of(found) == ["hicache-host-pool-exceeds-memory"]

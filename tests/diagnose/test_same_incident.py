@@ -4,7 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.diagnosing import findings, rules_of
+from tests.diagnosing import findings, replayed, rules_of
+from tests.wrapping import WRAPPERS
 
 HEALTHY = [
     "[2026-09-14 06:{minute:02}:08 TP0] Decode batch, #running-req: 3, #token: 2291, token usage: 0.01, cuda graph: True",
@@ -32,7 +33,14 @@ def causes(catalogue):
         for sample in rule.sample:
             line = sample.text.strip()
             alone = not rule.frames and not rule.near and rule.precedence == 0 and rule.phase != "arguments"
-            if rule.role == "cause" and alone and sample.matches and "\n" not in line and line[:1].isalpha() and "Error: " in line[:60]:
+            if (
+                rule.role == "cause"
+                and alone
+                and sample.matches
+                and "\n" not in line
+                and line[:1].isalpha()
+                and "Error: " in line[:60]
+            ):
                 found.append((rule.id, line))
     assert len(found) > 30
     return found
@@ -46,10 +54,38 @@ def test_ranks_interleaving_cuts_and_a_healthy_hour_change_nothing(program, caus
     interleaved = data.draw(st.booleans())
     copies = [rank_log(line, rank).splitlines() for rank in range(ranks)]
     lines = [part for group in zip(*copies, strict=True) for part in group] if interleaved else sum(copies, [])
-    lines += ["[2026-09-14 07:02:14] Received sigquit from a child process. It usually means the child failed.", "Killed"]
+    lines += [
+        "[2026-09-14 07:02:14] Received sigquit from a child process. It usually means the child failed.",
+        "Killed",
+    ]
     if data.draw(st.booleans()):
         lines = [text.format(minute=minute) for minute in range(60) for text in HEALTHY] + lines
     cut = data.draw(st.integers(0, len(lines)))
     files = ["".join(f"{text}\n" for text in part) for part in (lines[:cut], lines[cut:])]
     found = findings(program, *files, cut=data.draw(st.sampled_from([None, 1, 300])))
     assert rules_of(found) == [rule]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_wrapper_and_a_cut_into_two_files_change_nothing(program, causes, tmp_path_factory, data):
+    rule, line = data.draw(st.sampled_from(causes))
+    lines = "".join(rank_log(line, rank) for rank in range(data.draw(st.integers(1, 4)))).splitlines()
+    lines += ["[2026-09-14 07:02:14] Received sigquit from a child process. It usually means the child failed.", "Killed"]
+    wrap = WRAPPERS[data.draw(st.sampled_from(sorted(WRAPPERS)))]
+    cut = data.draw(st.integers(0, len(lines)))
+    folder = tmp_path_factory.mktemp("wrapped")
+    files = []
+    for number, part in enumerate((lines[:cut], lines[cut:])):
+        if part:
+            files.append(folder / f"{number}.log")
+            files[-1].write_bytes(wrap([text.encode() for text in part]))
+    assert rules_of(replayed(program, *files)) == [rule]
+
+
+def test_a_newest_first_export_is_the_same_incident(program, logs, tmp_path):
+    text = (logs / "real-seed-0523-sm90.log").read_text()
+    healthy = "".join(f"[2026-11-30 11:{minute:02}:24] Decode batch, #running-req: 3\n" for minute in range(60))
+    export = tmp_path / "export.log"
+    export.write_text("\n".join(reversed((healthy + text).splitlines())) + "\n")
+    assert rules_of(replayed(program, export)) == ["trtllm-mha-prefill-cp-needs-sm100"]
