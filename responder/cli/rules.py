@@ -38,10 +38,12 @@ def list_rules(as_json: bool, kind: str | None, role: str | None) -> None:
 def test(path: Path | None) -> None:
     """Check the rules: form, patterns, conditions, remedies and samples.  All problems at once."""
     # Hyperscan is imported only where samples are scanned.
+    from responder.advise.rule_flags import unknown_flags
     from responder.scan.samples import check_samples
 
     catalogue, only = _catalogue_with(path)
-    problems = [p for p in lint(catalogue) if only is None or _is_of(p.path, path)]
+    found = [*lint(catalogue), *unknown_flags(catalogue)]
+    problems = [p for p in found if only is None or _is_of(p.path, path)]
     problems += check_samples(catalogue, only=only)
     for problem in sorted(set(problems)):
         click.echo(str(problem))

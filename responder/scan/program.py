@@ -26,9 +26,6 @@ TRACEBACK = rb"Traceback \(most recent call last\)"
 _FLAGS = hyperscan.HS_FLAG_SOM_LEFTMOST | hyperscan.HS_FLAG_MULTILINE
 """The start of a match is not needed, but several hundred patterns scan three times as fast with it."""
 
-_PLAIN = hyperscan.HS_FLAG_MULTILINE
-"""For the few patterns that are too large to track their start."""
-
 
 class Pattern(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One expression of the database and what its hit means."""
@@ -60,9 +57,12 @@ def build_program(catalogue: Catalogue, *, cache: Path | None = None) -> tuple[P
         database = _load(cached)
         if database is not None:
             return Program(patterns, database), []
-    flags, problems = _settle_flags(catalogue, patterns)
-    patterns = tuple(p for p in patterns if p.rule is None or p in flags)
-    database = _compile(patterns, [flags.get(p, _FLAGS) for p in patterns])
+    problems: list[Problem] = []
+    try:
+        database = _compile(patterns)
+    except hyperscan.error:
+        problems, patterns = _left_out(catalogue, patterns)
+        database = _compile(patterns)
     if cached is not None and not problems:
         _save(cached, database)
     return Program(patterns, database), problems
@@ -82,43 +82,38 @@ def patterns_of(rules: Iterable[Rule]) -> Iterable[Pattern]:
                 yield Pattern(text=text.encode(), use=use, rule=rule, index=index)
 
 
-def _settle_flags(catalogue: Catalogue, patterns: tuple[Pattern, ...]) -> tuple[dict[Pattern, int], list[Problem]]:
-    """The flags each pattern compiles with; a rule with a pattern that compiles with none is missing and reported."""
-    flags: dict[Pattern, int] = dict.fromkeys(patterns, _FLAGS)
-    if _compile_error(patterns, [_FLAGS] * len(patterns)) is None:
-        return flags, []
+def _left_out(catalogue: Catalogue, patterns: tuple[Pattern, ...]) -> tuple[list[Problem], tuple[Pattern, ...]]:
+    """What is wrong with patterns that do not compile, and the patterns without those of their rules."""
     problems: list[Problem] = []
     paths = {entry.rule.id: entry.path for entry in catalogue.loaded}
     broken: set[str] = set()
     for pattern in patterns:
-        if _compile_error((pattern,), [_FLAGS]) is None or pattern.rule is None:
-            continue
-        flags[pattern] = _PLAIN
-        reason = _compile_error((pattern,), [_PLAIN])
-        if reason is not None:
+        reason = _refusal(pattern)
+        if reason is not None and pattern.rule is not None:
             path, written = paths[pattern.rule.id], pattern.text.decode()
             line = find_line(path.read_text(encoding="utf-8"), written)
-            message = f"a pattern cannot be compiled ({reason}): {written!r}"
+            hint = "`.*` is cheaper than `.{0,300}`"
+            message = f"a pattern cannot be compiled ({reason.rstrip('.')}; {hint}): {written!r}"
             problems.append(Problem(path=shown(path), line=line, message=message))
             broken.add(pattern.rule.id)
-    return {p: f for p, f in flags.items() if p.rule is None or p.rule.id not in broken}, problems
+    return problems, tuple(p for p in patterns if p.rule is None or p.rule.id not in broken)
 
 
-def _compile_error(patterns: tuple[Pattern, ...], flags: list[int]) -> str | None:
+def _refusal(pattern: Pattern) -> str | None:
     try:
-        _compile(patterns, flags)
+        _compile((pattern,))
     except hyperscan.error as error:
         return str(error)
     return None
 
 
-def _compile(patterns: tuple[Pattern, ...], flags: list[int]) -> Any:
+def _compile(patterns: tuple[Pattern, ...]) -> Any:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
         expressions=[pattern.text for pattern in patterns],
         ids=list(range(len(patterns))),
         elements=len(patterns),
-        flags=flags,
+        flags=[_FLAGS] * len(patterns),
     )
     return database
 
