@@ -52,7 +52,7 @@ def mask(command: Command | str) -> str:
     try:
         return apply(text, _edits(text))
     except CommandError:  # no shell: as good as can be done without words
-        return _SHAPE.sub(_in_text, _ASSIGNED.sub(r"\1MASKED", text))
+        return mask_shapes(_ASSIGNED.sub(r"\1MASKED", text))
 
 
 def mask_argv(argv: Sequence[str]) -> tuple[str, ...]:
@@ -73,7 +73,12 @@ def mask_value(name: str, value: str) -> str:
     """`value` as it may be shown under `name`."""
     if _hides(name, value):
         return f'"${_variable(name)}"'
-    return _SHAPE.sub(_in_text, value)
+    return mask_shapes(value)
+
+
+def mask_shapes(text: str) -> str:
+    """A text that is no shell without what is a secret by its own shape."""
+    return _SHAPE.sub(_in_text, text)
 
 
 def shown(name: str, value: str | bool, *, glued: bool = False) -> str:

@@ -4,6 +4,7 @@ sglang's own resolution as data (`defaults.toml`): steps in its order, each with
 becomes unknown, and unknown arguments are simply not in the result.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +15,7 @@ import msgspec
 from packaging.version import Version
 
 from responder.advise.command import Arguments
-from responder.catalogue.conditions import evaluate, holds
+from responder.catalogue.conditions import Bound, evaluate, holds
 
 STEPS = Path(__file__).with_name("defaults.toml")
 
@@ -64,18 +65,13 @@ def effective(
 
     `gpu` and `model` are those of the conditions too (`sm`, `memory_gib`, sglang's probes; see `model_facts`).
     """
-    args = _given(found)
-    facts: dict[str, Any] = {"args": args, "typed": typed_facts(found), "gpu": gpu or {}, "model": model or {}}
-    if env is not None:
-        facts["env"] = env
+    known = {"gpu": gpu or {}, "model": model or {}} | ({} if env is None else {"env": env})
+    state = _State(_given(found), known)
     for step in _steps(found.release.version):
-        answer = holds(step.when, facts)
+        answer = holds(step.when, state.facts)
         if answer is not False:
-            for dest in step.forget:
-                args.pop(dest, None)
-            for dest, value in _values(step, facts).items():
-                _write(args, dest, value, sure=answer is True)
-    return args
+            state.take(step, sure=answer is True)
+    return state.args
 
 
 def typed_facts(found: Arguments) -> dict[str, Any]:
@@ -91,25 +87,51 @@ def _given(found: Arguments) -> dict[str, Any]:
 
 
 _UNKNOWN = object()
+_ARGUMENT = re.compile(r"\bargs\.(\w+)")
 
 
-def _values(step: Step, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What the step writes, computed on the state before it."""
-    return {dest: _computed(value, facts) for dest, value in step.set.items()}
+@cache
+def _read_by_steps() -> frozenset[str]:
+    """The arguments that any step asks about: the others need not be handed to CEL at all."""
+    texts = [text for step in Steps.load().step for text in (step.when, *map(str, step.set.values()))]
+    return frozenset(name for text in texts for name in _ARGUMENT.findall(text))
 
 
-def _computed(value: Any, facts: Mapping[str, Any]) -> Any:
-    if not isinstance(value, str) or not value.startswith("="):
-        return value
-    if value == "=null":
-        return None
-    computed = evaluate(value[1:], facts)
-    return _UNKNOWN if computed is None else computed
+class _State:
+    """The arguments on their way through the steps."""
 
+    def __init__(self, args: dict[str, Any], known: Mapping[str, Any]) -> None:
+        self.args, self._known = args, known
+        self._facts: Bound | None = None
 
-def _write(args: dict[str, Any], dest: str, value: Any, *, sure: bool) -> None:
-    """Writes a value; one that is unknown, or that may or may not be written, leaves the argument unknown."""
-    if value is _UNKNOWN or (not sure and args.get(dest, _UNKNOWN) != value):
-        args.pop(dest, None)
-    elif sure:
-        args[dest] = value
+    @property
+    def facts(self) -> Bound:
+        """The state as conditions see it."""
+        if self._facts is None:
+            seen = {name: self.args[name] for name in _read_by_steps() if name in self.args}
+            self._facts = Bound({**self._known, "args": seen})
+        return self._facts
+
+    def take(self, step: Step, *, sure: bool) -> None:
+        """Writes what the step writes; all of it is computed on the state before it."""
+        values = {dest: self._computed(value) for dest, value in step.set.items()}
+        for dest, value in (values | dict.fromkeys(step.forget, _UNKNOWN)).items():
+            self._write(dest, value, sure=sure)
+
+    def _computed(self, value: Any) -> Any:
+        if not isinstance(value, str) or not value.startswith("="):
+            return value
+        if value == "=null":
+            return None
+        computed = evaluate(value[1:], self.facts)
+        return _UNKNOWN if computed is None else computed
+
+    def _write(self, dest: str, value: Any, *, sure: bool) -> None:
+        """A value that is unknown, or that may or may not be written, leaves the argument unknown."""
+        if self.args.get(dest, _UNKNOWN) == value:
+            return
+        if value is _UNKNOWN or not sure:
+            self.args.pop(dest, None)
+        else:
+            self.args[dest] = value
+        self._facts = None
