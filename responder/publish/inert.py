@@ -61,17 +61,20 @@ _SHOUT = regex.compile(r"@(?=(?:channel|here|everyone)\b)", regex.IGNORECASE)
 _LOOKALIKE = str.maketrans({"*": "∗", "_": "ˍ", "~": "∼"})
 
 
-def mrkdwn(text: str) -> str:
-    """The text for a mrkdwn object, where it shows as it stands: no mention, link, emoji or formatting comes of it."""
-    text = inert_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = _MARK.sub(lambda found: found[0].translate(_LOOKALIKE), text.replace("`", "ʼ"))
+def mrkdwn(text: str, limit: int) -> str:
+    """The text for a mrkdwn object, where it shows as it stands: no mention, link, emoji or formatting comes of it.
+
+    `limit` is in characters after escaping, which is what Slack counts.
+    """
+    text = _escaped(inert_line(text).replace("`", "ʼ"), limit)
+    text = _MARK.sub(lambda found: found[0].translate(_LOOKALIKE), text)
     return _defused(text)
 
 
-def code(text: str) -> str:
+def code(text: str, limit: int) -> str:
     """The text as inline code of a mrkdwn object."""
-    text = inert_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("`", "ʼ")
-    return f"`{text}`" if text else ""
+    text = _escaped(inert_line(text).replace("`", "ʼ"), limit - 2)
+    return f"`{_SHOUT.sub('＠', text)}`" if text else ""
 
 
 def plain(text: str) -> str:
@@ -83,6 +86,18 @@ def plain(text: str) -> str:
 def literal(text: str) -> str:
     """The text for a rich text element, which Slack takes literally; only shouts and emoji codes are defused."""
     return _defused(inert(text))
+
+
+def clip(text: str, limit: int) -> str:
+    """The text, cut to `limit` characters with a sign that it was."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def _escaped(text: str, limit: int) -> str:
+    shown = text = clip(text, limit)
+    while len(shown := text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")) > limit:
+        text = clip(text, len(text) - max(1, (len(shown) - limit) // 5))
+    return shown
 
 
 def _defused(text: str) -> str:

@@ -5,6 +5,7 @@ The log is written by sglang and by whoever sends it requests: sglang prints `ap
 and with `--log-requests` it prints what users typed.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -29,7 +30,15 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 def redact_text(text: str) -> str:
     """The text without secrets and without request bodies; what has neither comes back unchanged."""
+    return _redact_short(text) if len(text) < 500 else _redact(text)
+
+
+def _redact(text: str) -> str:
     return mask_secrets(drop_prompts(text))
+
+
+_redact_short = functools.lru_cache(maxsize=2048)(_redact)
+"""An incident that changes with each wake-up of a storm is the same few hundred texts and one new number."""
 
 
 def redact_incident(incident: Incident, policy: Policy | None = None) -> Incident:

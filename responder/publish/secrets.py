@@ -41,7 +41,7 @@ _COOKIE = re.compile(r"((?:set-)?cookie\s{0,3}:\s{0,3})[^\n\"']+", re.IGNORECASE
 # cut short as long as it stays unique: `--api-k` is `--api-key`.
 _FLAG = re.compile(
     rf"""(?P<key>(?<!-)--(?P<name>api(?:[_-]k(?:ey?)?)?|admin[_-][a-z_-]{{0,20}}|ssl[_-]keyfile[_-]p[a-z]{{0,20}}
-                          |[a-z0-9_-]{{0,60}}(?:{_STRONG}))
+                          |[a-z0-9_-]{{0,40}}(?:{_STRONG}))
          (?P<gap>\s{{0,3}}=\s{{0,3}}|\s{{1,9}}|\\*["'],\s{{0,9}}))(?P<value>{_VALUE})""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -51,6 +51,9 @@ _WEAK_ASSIGNED = re.compile(
          (?P<value>(?=[^\s"']{{0,200}}[0-9])(?=[^\s"']{{0,200}}[A-Za-z])[A-Za-z0-9_./+=~:%-]{{20,}})""",
     re.VERBOSE | re.IGNORECASE,
 )
+
+_HINTS = ("key", "pass", "secret", "token", "cred", "auth", "cookie", "sig", "nonce", "--api", "--admin")
+"""Where none of these stands, no name above does: asking for them first makes most texts ten times cheaper."""
 
 # Already harmless: nothing, a reference to the environment, or what an earlier pass left.
 _HARMLESS = re.compile(
@@ -103,12 +106,15 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def mask_secrets(text: str) -> str:
     """The text with every secret masked; what holds none comes back unchanged."""
-    text = _COOKIE.sub(rf"\1{MASK}", text)
-    text = _FLAG.sub(_mask_flag, text)
-    text = _STRONG_ASSIGNED.sub(_mask_value, text)
+    lowered = text.lower()
+    named = any(hint in lowered for hint in _HINTS)
+    if named:
+        text = _COOKIE.sub(rf"\1{MASK}", text)
+        text = _FLAG.sub(_mask_flag, text)
+        text = _STRONG_ASSIGNED.sub(_mask_value, text)
     for pattern, mask in _SHAPES:
         text = pattern.sub(mask, text)
-    return _WEAK_ASSIGNED.sub(_mask_value, text)
+    return _WEAK_ASSIGNED.sub(_mask_value, text) if named else text
 
 
 def mask_argv(argv: Iterable[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from responder.nouns import Confidence, GpuFacts, Incident, Phase, Relaunch, Remedy, Server, Severity
-from responder.publish.inert import inert_line
+from responder.publish.inert import clip, inert_line
 
 ICONS: dict[Severity, str] = {"critical": "🔴", "error": "🟠", "warning": "🟡", "info": "🔵"}
 """One look tells how bad it is."""
@@ -280,11 +280,6 @@ def place(incident: Incident) -> str:
     """File and line of the evidence."""
     line = f":{incident.evidence.line}" if incident.evidence.line is not None else ""
     return f"{incident.evidence.path}{line}"
-
-
-def clip(text: str, limit: int) -> str:
-    """The text, cut to `limit` characters with a sign that it was."""
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def excerpt(line: str, around: Sequence[str], room: int) -> str:

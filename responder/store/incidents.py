@@ -124,11 +124,7 @@ def silence(
         "INSERT INTO silence (incident, rule, server, until, by, at) VALUES (?, ?, ?, ?, ?, ?)",
         (incident, rule, server, until, by, now),
     )
-    connection.execute(
-        "UPDATE telling SET look_at = ? WHERE incident IN (SELECT id FROM incident WHERE (? IS NULL OR id = ?)"
-        " AND (? IS NULL OR rule = ?) AND (? IS NULL OR server = ?) AND status <> 'resolved')",
-        (now, incident, incident, rule, rule, server, server),
-    )
+    _look_at_matching(connection, incident, rule, server, now)
 
 
 def silences(connection: sqlite3.Connection, now: float) -> list[Silence]:
@@ -142,8 +138,14 @@ def silences(connection: sqlite3.Connection, now: float) -> list[Silence]:
 
 def end_silence(connection: sqlite3.Connection, number: int, now: float) -> bool:
     """End one before its time.  False where there is none in force under this number."""
-    done = connection.execute("UPDATE silence SET until = ? WHERE number = ? AND until > ?", (now, number, now))
-    return done.rowcount == 1
+    found = connection.execute(
+        "UPDATE silence SET until = ? WHERE number = ? AND until > ? RETURNING incident, rule, server",
+        (now, number, now),
+    ).fetchone()
+    if found is None:
+        return False
+    _look_at_matching(connection, *found, now)
+    return True
 
 
 def silenced_until(connection: sqlite3.Connection, incident: Incident) -> float | None:
@@ -224,6 +226,17 @@ def prune(connection: sqlite3.Connection, now: float, kept: float = KEPT) -> Non
     for table in ("telling", "acknowledgement"):
         connection.execute(f"DELETE FROM {table} WHERE incident NOT IN (SELECT id FROM incident)")
     connection.execute("DELETE FROM silence WHERE until < ?", (now - kept,))
+
+
+def _look_at_matching(
+    connection: sqlite3.Connection, incident: str | None, rule: str | None, server: str | None, now: float
+) -> None:
+    connection.execute(
+        "UPDATE telling SET look_at = :now WHERE incident IN (SELECT id FROM incident WHERE status <> 'resolved'"
+        " AND (:incident IS NULL OR id = :incident) AND (:rule IS NULL OR rule = :rule)"
+        " AND (:server IS NULL OR server = :server))",
+        {"incident": incident, "rule": rule, "server": server, "now": now},
+    )
 
 
 def _seen(connection: sqlite3.Connection, text: str) -> Incident:

@@ -289,14 +289,15 @@ HOSTILE = (
     "token=" * 17_000, "-" * 100_000, "--a" * 33_000, "\\" * 100_000, "secret" + "\\" * 100_000, "eyJ-" * 25_000,
     "password='" + "\\" * 99_999, "Chat" * 25_000, "api_key=" + ")" * 100_000 + "x", "'prompt" * 14_000,
     "-----BEGIN PRIVATE KEY-----" * 3_700, "a://" * 25_000, "-u " + "=" * 100_000, "x" * 100_000, "--api-key " * 10_000,
+    "--a" * 33_000 + "key",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:14]))
 def test_no_text_makes_redaction_slow(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     redact_text(text)
-    assert time.perf_counter() - start < 1.5  # 100 KB; a quadratic pattern takes minutes
+    assert time.process_time() - start < 3  # 100 KB; a quadratic pattern takes minutes
 
 
 def test_the_mask_itself_is_no_secret() -> None:

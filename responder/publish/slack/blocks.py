@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from responder.publish.inert import inert, literal, plain
-from responder.publish.wording import clip
+from responder.publish.inert import clip, inert, literal, plain
 
 Block = dict[str, Any]
 
@@ -64,7 +63,8 @@ def prose(*parts: Block | str) -> Block:
     elements: list[Block] = []
     for part in parts:
         elements += _spans(part) if isinstance(part, str) else [part]
-    return {"type": "rich_text_section", "elements": elements}
+    shown = [element for element in elements if element["text"]]  # Slack refuses an empty one
+    return {"type": "rich_text_section", "elements": shown or [{"type": "text", "text": " "}]}
 
 
 def bold(text: str) -> Block:

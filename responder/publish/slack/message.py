@@ -4,14 +4,15 @@ Pure: an incident that went through redaction in, payloads of `chat.postMessage`
 Whatever the log or a command line said stands in rich text, where Slack takes it literally.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from responder.nouns import Incident, Relaunch, Remedy
 from responder.publish import wording as words
+from responder.publish.inert import clip, inert, inert_line, mrkdwn
 from responder.publish.inert import code as inline_code
-from responder.publish.inert import inert, inert_line, mrkdwn
 from responder.publish.slack import blocks as b
 
 Payload = dict[str, Any]
@@ -19,13 +20,19 @@ Payload = dict[str, Any]
 News = Literal["reopened", "severity-raised", "cause-found", "crash-loop", "repeat"]
 """Why an incident that was told before is told aloud again."""
 
-COMMAND_LIMIT = 5000
+COMMAND_LIMIT = 4500
 """Characters of a command in the root.  A cut command must never look like a whole one, so a longer one goes to the
 thread, in parts that fit."""
+CHOICES = 3
+"""Remedies that are shown side by side where nobody knows which applies."""
 LISTED = 15
 """Incidents that a shared message names; the others it counts."""
-_PROSE = 1200
-_LINE = 300
+_TEXT = 3000
+_CAUSE = 1000
+_LINE = 200
+_FIELD = 160
+
+_URL = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'()*+,;=%-]{1,300}")
 
 
 def root(incident: Incident, *, again: bool = False) -> Payload:
@@ -54,9 +61,7 @@ def broadcast(incident: Incident, news: News) -> Payload:
     found = words.advice(incident)
     action = f"Do this: {found.now.title.rstrip('.')}." if found.now else words.no_action(found)
     line = f"{words.icon(incident)} {words.headline(incident)}"
-    parts = [
-        b.prose(b.bold(words.clip(inert_line(line), _LINE)), f"\n{sentence} {words.clip(inert_line(action), _LINE)}")
-    ]
+    parts = [b.prose(b.bold(clip(inert_line(line), _LINE)), f"\n{sentence} {clip(inert_line(action), _LINE)}")]
     return _payload(f"{line}. {sentence} {action}", [b.rich(*parts)])
 
 
@@ -87,7 +92,7 @@ def plain_version(payload: Payload, incident_id: str | None) -> Payload:
 
 def _list(title: str, first: Sequence[Incident], count: int, sentence: str) -> Payload:
     shown = first[:LISTED]
-    lines = [f"{words.icon(i)} {words.clip(inert_line(words.headline(i)), _LINE)} ({i.id})" for i in shown]
+    lines = [f"{words.icon(i)} {clip(inert_line(words.headline(i)), _LINE)} ({i.id})" for i in shown]
     if count > len(shown):
         lines.append(f"… and {count - len(shown):,} more")
     story = [b.prose(inert_line(sentence)), b.steps(lines, ordered=False)]
@@ -109,7 +114,7 @@ def _sign(incident: Incident, again: bool) -> str:
 
 
 def _story(incident: Incident) -> b.Block:
-    parts = [b.prose(b.bold(words.happened(incident)), "\n" + words.clip(incident.cause.strip(), _PROSE))]
+    parts = [b.prose(b.bold(words.happened(incident)), "\n" + clip(incident.cause.strip(), _CAUSE))]
     if incident.status != "resolved":
         parts += _action(incident)
     return b.rich(*parts)
@@ -121,9 +126,9 @@ def _action(incident: Incident) -> list[b.Block]:
         return _do_this(incident, found.now)
     if found.kind == "choose":
         parts = [b.prose(b.bold("\nDo one of these"), f"\n{words.depends(incident)}")]
-        room = COMMAND_LIMIT // min(len(found.choices), 4)
-        for remedy in found.choices[:4]:
-            parts += _choice(incident, remedy, room)
+        shown = found.choices[:CHOICES]
+        for remedy in shown:
+            parts += _choice(incident, remedy, COMMAND_LIMIT // len(shown))
         return parts
     look = "\nNo remedy is known. Read the evidence in the thread, and the lines around it in the log."
     return [b.prose(b.bold("\nDo this"), look)]
@@ -136,11 +141,11 @@ def _do_this(incident: Incident, remedy: Remedy) -> list[b.Block]:
     why = f"\n{_reason(remedy)}." if remedy.why else ""
     parts = [b.prose(b.bold("\nDo this"), aside, *title, why)]
     if remedy.steps:
-        parts.append(b.steps(words.clip(step, _LINE) for step in remedy.steps[:8]))
+        parts.append(b.steps(clip(step, _LINE) for step in remedy.steps[:6]))
     if relaunch is not None:
         parts += _command(incident, remedy, relaunch, COMMAND_LIMIT)
     if remedy.next:
-        parts.append(b.prose(b.italic("If it recurs: "), words.clip(remedy.next, _LINE)))
+        parts.append(b.prose(b.italic("If it recurs: "), clip(remedy.next, _LINE)))
     return parts
 
 
@@ -148,7 +153,7 @@ def _choice(incident: Incident, remedy: Remedy, room: int) -> list[b.Block]:
     condition = _reason(remedy)
     parts = [b.prose("\n", f"{condition}: " if condition else "", b.bold(_title(remedy)))]
     if remedy.steps:
-        parts.append(b.steps(words.clip(step, _LINE) for step in remedy.steps[:4]))
+        parts.append(b.steps(clip(step, _LINE) for step in remedy.steps[:2]))
     relaunch = words.relaunch_of(remedy, incident)
     return parts + (_command(incident, remedy, relaunch, room) if relaunch else [])
 
@@ -156,10 +161,10 @@ def _choice(incident: Incident, remedy: Remedy, room: int) -> list[b.Block]:
 def _command(incident: Incident, remedy: Remedy, relaunch: Relaunch, room: int) -> list[b.Block]:
     if not relaunch.complete:
         label = f"Change this in the launch command ({words.incomplete(incident.server)}):"
-        return [b.prose(b.italic(label)), b.preformatted(words.clip(_change(remedy, relaunch), room))]
+        return [b.prose(b.italic(label)), b.preformatted(clip(_change(remedy, relaunch), room))]
     if len(relaunch.command) > room:
         label = "Change this; the whole command is too long for here and stands in the thread:"
-        return [b.prose(b.italic(label)), b.preformatted(words.clip(_change(remedy, relaunch), room), "diff")]
+        return [b.prose(b.italic(label)), b.preformatted(clip(_change(remedy, relaunch), room), "diff")]
     label = f"Relaunch with this; {words.verified(remedy)}:"
     return [b.prose(b.italic(label)), b.preformatted(relaunch.command, "bash")]
 
@@ -169,39 +174,38 @@ def _change(remedy: Remedy, relaunch: Relaunch) -> str:
 
 
 def _title(remedy: Remedy) -> str:
-    return words.clip(inert_line(remedy.title).rstrip("."), _LINE)
+    return clip(inert_line(remedy.title).rstrip("."), _LINE)
 
 
 def _titled(remedy: Remedy, *, with_change: bool = True) -> list[b.Block | str]:
-    change = words.clip(words.set_words(remedy), _LINE) if with_change else ""
+    change = clip(words.set_words(remedy), _LINE) if with_change else ""
     title = b.bold(_title(remedy))
     return [title, " ", b.code(change)] if change else [title]
 
 
 def _reason(remedy: Remedy) -> str:
-    return words.clip(words.sentence(remedy.why), _LINE)
+    return clip(words.sentence(remedy.why), _LINE)
 
 
 def _fields(incident: Incident) -> list[tuple[str, str]]:
-    sure = mrkdwn(words.SURE[incident.confidence])
-    rule = f"{sure}\n{inline_code(incident.rule)}" if incident.rule else sure
+    sure = words.SURE[incident.confidence]
     return [
-        ("Where", mrkdwn(words.clip(words.where(incident.server), _LINE))),
-        ("GPUs", mrkdwn(words.clip(words.gpu(incident.gpu), _LINE))),
-        ("sglang", f"{mrkdwn(words.release(incident.server))}\n{words.PHASES[incident.phase]}"),
-        ("Diagnosis", rule),
+        ("Where", mrkdwn(words.where(incident.server), _FIELD)),
+        ("GPUs", mrkdwn(words.gpu(incident.gpu), _FIELD)),
+        ("sglang", f"{mrkdwn(words.release(incident.server), _FIELD)}\n{words.PHASES[incident.phase]}"),
+        ("Diagnosis", f"{sure}\n{inline_code(incident.rule, _FIELD)}" if incident.rule else sure),
     ]
 
 
 def _context(incident: Incident) -> list[str]:
-    seen = [mrkdwn(part) for part in words.counts(incident)]
+    seen = [mrkdwn(part, _FIELD) for part in words.counts(incident)]
     times = [_date(incident.first_seen)] if incident.first_seen else []
     if incident.last_seen and incident.last_seen != incident.first_seen:
         times.append(_date(incident.last_seen))
     if incident.resolved_at:
         seen.append(f"resolved {_date(incident.resolved_at)}")
-    place = inline_code(words.clip(words.place(incident), _LINE))
-    return [*seen, " to ".join(times), place, inline_code(incident.id)]
+    place = inline_code(words.place(incident), 2 * _FIELD)
+    return [*seen, " to ".join(times), place, inline_code(incident.id, _FIELD)]
 
 
 def _date(stamp: str) -> str:
@@ -209,7 +213,7 @@ def _date(stamp: str) -> str:
     try:
         moment = datetime.fromisoformat(stamp)
     except ValueError:
-        return mrkdwn(stamp)
+        return mrkdwn(stamp, _FIELD)
     if moment.tzinfo is None:
         return f"{moment:%Y-%m-%d %H:%M:%S} (log time)"
     return f"<!date^{int(moment.timestamp())}^{{date_short_pretty}} {{time_secs}}|{moment:%Y-%m-%d %H:%M:%SZ}>"
@@ -223,13 +227,13 @@ def _evidence(incident: Incident) -> Payload | None:
     if not evidence.text and not evidence.excerpt:
         return None
     parts = [
-        b.prose(b.bold("Evidence"), " ", b.code(words.clip(inert_line(words.place(incident)), _LINE))),
+        b.prose(b.bold("Evidence"), " ", b.code(clip(inert_line(words.place(incident)), _LINE))),
         b.preformatted(words.excerpt(evidence.text, evidence.excerpt, 6000)),
     ]
     if incident.symptoms:
         parts.append(b.prose(b.bold("\nWhat followed from it")))
         shown = [f"{s.title} ({words.lines(s.lines)})" for s in incident.symptoms[:8]]
-        parts.append(b.steps((words.clip(inert_line(text), _LINE) for text in shown), ordered=False))
+        parts.append(b.steps((clip(inert_line(text), _LINE) for text in shown), ordered=False))
     return _payload(f"Evidence for {incident.server.name}: {words.place(incident)}", [b.rich(*parts)])
 
 
@@ -266,21 +270,21 @@ def _difference(incident: Incident) -> list[b.Block]:
         return []
     parts = []
     if relaunch.diff and relaunch.complete:
-        parts += [b.prose(b.bold("What changes")), b.preformatted(words.clip("\n".join(relaunch.diff), 1500), "diff")]
+        parts += [b.prose(b.bold("What changes")), b.preformatted(clip("\n".join(relaunch.diff), 1500), "diff")]
     if relaunch.apply and relaunch.apply.kind != "shell" and relaunch.apply.text:
-        place = words.clip(inert_line(relaunch.apply.where), _LINE)
+        place = clip(inert_line(relaunch.apply.where), _LINE)
         label = b.prose(b.bold("\nHow to apply it"), f" {place}" if place else "")
-        parts += [label, b.preformatted(words.clip(relaunch.apply.text, 2000))]
+        parts += [label, b.preformatted(clip(relaunch.apply.text, 2000))]
     return parts
 
 
 def _others(incident: Incident) -> list[b.Block]:
     parts: list[b.Block] = []
-    for remedy in words.advice(incident).others[:4]:
+    for remedy in words.advice(incident).others[:3]:
         condition = "" if remedy.applies == "yes" else "may apply; "
         reason = f"{condition}{_reason(remedy)}".rstrip("; ")
         parts.append(b.prose(*_titled(remedy), f"\n{reason}." if reason else ""))
-        parts += [b.steps(words.clip(step, _LINE) for step in remedy.steps[:4])] if remedy.steps else []
+        parts += [b.steps(clip(step, _LINE) for step in remedy.steps[:3])] if remedy.steps else []
     return [b.prose(b.bold("\nWhat else helps")), *parts] if parts else []
 
 
@@ -288,9 +292,9 @@ def _facts(incident: Incident) -> list[b.Block]:
     facts = [f"GPUs: {words.gpu(incident.gpu)}", words.gpu_details(incident.gpu)]
     if incident.server.command:
         facts.append(f"The launch command: {dict(words.facts(incident))['Launch command']}")
-    lines = [words.clip(inert_line(fact), _LINE) for fact in facts if fact]
+    lines = [clip(inert_line(fact), _LINE) for fact in facts if fact]
     parts = [b.prose(b.bold("\nFacts")), b.steps(lines, ordered=False)]
-    links = [url for url in incident.references[:5] if url.startswith(("https://", "http://"))]
+    links = [url for url in incident.references[:5] if _URL.fullmatch(url)]
     if links:
         parts += [b.prose(b.bold("\nRead more")), b.links(links)]
     return parts
@@ -298,7 +302,7 @@ def _facts(incident: Incident) -> list[b.Block]:
 
 def _payload(text: str, body: list[b.Block]) -> Payload:
     return {
-        "text": mrkdwn(words.clip(text, 600)),
+        "text": mrkdwn(text, _TEXT),
         "blocks": body,
         "unfurl_links": False,
         "unfurl_media": False,
