@@ -63,10 +63,13 @@ class Scanner:
         Carriage returns are the caller's business: `Block.segments` ends a line at each.
         """
         hits: dict[int, LineHit] = {}
-        claimed: set[tuple[int, str]] = set()
+        claimed: dict[tuple[int, str], Match] = {}
         for index, start, end in self._candidates(data):
             pattern = self.program.patterns[index]
-            if pattern.use == "rule" and pattern.rule is not None and (start, pattern.rule.id) in claimed:
+            key = (start, pattern.rule.id if pattern.use == "rule" and pattern.rule is not None else "")
+            before = claimed.get(key)
+            if before is not None and b"(?P<" not in pattern.text:
+                # The rule has fired on this line, and this pattern of it has nothing to add.
                 continue
             found = self._confirmed(index, pattern, data, start, end)
             if found is None:
@@ -74,9 +77,11 @@ class Scanner:
             hit = hits.get(start)
             if hit is None:
                 hit = hits[start] = LineHit(start=start, end=end, matches=[], aside=[])
-            if pattern.use == "rule" and pattern.rule is not None:
-                claimed.add((start, pattern.rule.id))
-                hit.matches.append(Match(rule=pattern.rule, captures=_captures(found), start=found.start()))
+            if before is not None:
+                before.captures.update(_captures(found) | before.captures)
+            elif key[1] and pattern.rule is not None:
+                claimed[key] = Match(rule=pattern.rule, captures=_captures(found), start=found.start())
+                hit.matches.append(claimed[key])
             else:
                 hit.aside.append(pattern)
         return [hits[start] for start in sorted(hits)]

@@ -45,6 +45,17 @@ def test_a_rule_fires_once_per_line_however_often_its_text_stands_there(tmp_path
     assert fired(hits) == [(0, ["again"])]
 
 
+def test_every_pattern_of_a_rule_adds_its_captures(tmp_path):
+    rule = Rule(
+        id="port", title="port", kind="hang", role="cause",
+        patterns=("address already in use", r"port (?P<port>\d+) is taken", r"by (?P<owner>\w+) already"),
+    )  # fmt: skip
+    loaded = (LoadedRule(rule=rule, path=tmp_path / "port.toml"),)
+    program, _ = build_program(Catalogue(loaded=loaded), cache=tmp_path / "cache")
+    (hit,) = Scanner(program).scan(b"address already in use: port 80 is taken by nginx already\n")
+    assert [match.captures for match in hit.matches] == [{"port": "80", "owner": "nginx"}]
+
+
 def test_a_pattern_never_reaches_over_a_newline(tmp_path):
     assert scanner(tmp_path, both=r"begin\s+end of it").scan(b"begin\nend of it\n") == []
 
@@ -97,10 +108,7 @@ def test_every_sample_is_found_by_both_engines(catalogue, program, size):
         for sample in rule.sample:
             for line in sample.text.encode().splitlines():
                 expected = {
-                    other.id
-                    for other in (rule,)
-                    for pattern in other.patterns
-                    if regex.search(pattern.encode(), line)
+                    other.id for other in (rule,) for pattern in other.patterns if regex.search(pattern.encode(), line)
                 }
                 got = {m.rule.id for hit in scan.scan(b"x" * size + b"\n" + line + b"\n") for m in hit.matches}
                 assert expected <= got, (rule.id, line)

@@ -64,7 +64,11 @@ def test_a_progress_bar_glued_in_front_hides_neither_prefix_nor_traceback(progra
 
 def test_a_line_knows_the_record_it_belongs_to(program):
     head = "[2026-09-14 07:00:00] Error in request: boom\n"
-    ended = [seen for seen in seen_in(program, head + "Traceback (most recent call last):\nFancyError: x\n") if seen.traceback]
+    ended = [
+        seen
+        for seen in seen_in(program, head + "Traceback (most recent call last):\nFancyError: x\n")
+        if seen.traceback
+    ]
     assert ended[0].record == 0
 
 

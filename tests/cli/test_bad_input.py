@@ -1,0 +1,86 @@
+"""Bad input gets one clear line and the exit status of the contract, never a traceback."""
+
+import pytest
+
+from tests.cli.helpers import responder
+
+SEED = "ValueError: Prefill context parallelism with the TRTLLM MHA prefill backend requires SM100"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("replay", "/no/such/file.log"), 2, "no such file"),
+        (("replay", "{tmp}"), 2, "no log in this folder"),
+        (("replay", "{tmp}/*.log"), 2, "no file matches"),
+        (("replay", "{log}", "--gpu", "H1000"), 2, "--gpu"),
+        (("replay", "{log}", "--sglang", "newest"), 2, "no release number"),
+        (("replay", "{log}", "--command", "sglang serve 'unclosed"), 2, "--command"),
+        (("replay", "{log}", "--since", "yesterday"), 2, "no time"),
+        (("replay", "{log}", "-o", "/no/such/folder/out"), 2, "cannot be written"),
+        (("run", "{tmp}"), 2, "a folder, where a log file"),
+        (("run",), 2, "nothing to follow"),
+        (("run", "--config", "/no/such.toml"), 78, "no such file"),
+        (("rules", "show", "trtllm-mha-prefill-cp-needs-sm10"), 2, "did you mean"),
+        (("rules", "test", "/no/such/folder"), 2, "no such file or folder"),
+        (("rules", "import", "{log}"), 2, "not JSON"),
+        (("explane",), 2, "Did you mean `explain`"),
+        (("preflight", "--", "ls", "-l"), 2, ""),
+        (("incidents", "--state", "{tmp}", "list"), 69, "no state here"),
+    ],
+)
+def test_one_clear_line(tmp_path, logs, arguments, status, says):
+    log = logs / "real-seed-0523-sm90.log"
+    ran = responder(*(part.format(tmp=tmp_path, log=log) for part in arguments), HOME=str(tmp_path))
+    assert ran.returncode == status, ran.stderr
+    assert says in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        ('[slack]\nchanel = "#x"\n', ":2: unknown key `chanel`; did you mean `channel`?"),
+        ("[slack\n", ":1: not valid TOML"),
+        ('[slack]\ntoken = "xoxb-1"\n', "secrets do not belong here"),
+        ('[[server]]\nname = "a"\nlogs = "x.log"\n', ":3: `server.logs`"),
+        ('[[server]]\nname = "a"\n', "neither `logs` nor `journal`"),
+        ('[server]\nname = "a"\n', "[[server]], with two brackets"),
+        ('[publish]\nexcerpt = "all"\n', ":2: `publish.excerpt`"),
+        ('[[server]]\nname="a"\nlogs=["x"]\n[[server]]\nname="a"\nlogs=["y"]\n', "two servers are called `a`"),
+        ('[[server]]\nname="a"\nlogs=["x"]\n[rules]\npaths=["/no/such"]\n', "/no/such: no such file or folder"),
+        ('[[server]]\nname="a"\nlogs=["x"]\n[slack]\nchannel="#gpu"\n', "there is no token"),
+    ],
+)
+def test_a_bad_configuration_is_told_with_its_line(tmp_path, toml, says):
+    path = tmp_path / "responder.toml"
+    path.write_text(toml)
+    ran = responder("run", "--config", str(path), "--state", str(tmp_path / "state"))
+    assert ran.returncode == 78, ran.stderr
+    assert says in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_an_invalid_token_is_told_without_showing_it(tmp_path):
+    path = tmp_path / "responder.toml"
+    path.write_text('[[server]]\nname="a"\nlogs=["x"]\n[slack]\nchannel="#gpu"\n')
+    secret = "not-a-slack-token-17"
+    ran = responder("run", "--config", str(path), "--state", str(tmp_path / "state"), RESPONDER_SLACK_TOKEN=secret)
+    assert ran.returncode == 78
+    assert "RESPONDER_SLACK_TOKEN" in ran.stderr
+    assert secret not in ran.stderr
+
+
+def test_a_broken_rule_is_left_out_and_the_others_work(tmp_path):
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "broken.toml").write_text("id = ")
+    (rules / "wrong-sample.toml").write_text(
+        'id = "wrong-sample"\ntitle = "Wrong"\nkind = "hang"\nrole = "cause"\ncause = "x"\n'
+        "patterns = ['''certain words''']\n[[sample]]\ntext = 'other words'\n"
+    )
+    config = tmp_path / "responder.toml"
+    config.write_text(f'[[server]]\nname="a"\nlogs=["x.log"]\n[rules]\npaths=["{rules}"]\n')
+    ran = responder("check", "--config", str(config))
+    assert "broken.toml:1" in ran.stdout
+    assert ran.returncode == 69
