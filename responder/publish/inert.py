@@ -32,6 +32,8 @@ _STACKED = regex.compile(r"(\p{M}{4})\p{M}++")
 
 def inert(text: str) -> str:
     """The text without anything a terminal or a reader could be fooled by.  Line breaks and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text  # as nearly all of it is
     text = _BREAKS.sub("\n", _ESCAPES.sub("", text))
     shown: str = _STACKED.sub(r"\1", _UNSEEN.sub("", text))
     return shown

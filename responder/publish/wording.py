@@ -46,6 +46,7 @@ _VERIFIED = {
     "none": "nobody has checked it",
 }
 
+_CODE = re.compile(r"`([^`\n]{1,300})`|(?<![\w-])(--[a-z][a-z0-9-]+)")
 _COMMAND_FROM = {
     "config": "from the configuration",
     "unit": "from the systemd unit",
@@ -280,6 +281,16 @@ def place(incident: Incident) -> str:
     """File and line of the evidence."""
     line = f":{incident.evidence.line}" if incident.evidence.line is not None else ""
     return f"{incident.evidence.path}{line}"
+
+
+def spans(text: str) -> list[tuple[str, bool]]:
+    """Prose in pieces, and whether each is code: what its author put between backticks, and flags."""
+    pieces: list[tuple[str, bool]] = []
+    end = 0
+    for found in _CODE.finditer(text):
+        pieces += [(text[end : found.start()], False), (found[1] or found[2], True)]
+        end = found.end()
+    return [(piece, is_code) for piece, is_code in [*pieces, (text[end:], False)] if piece]
 
 
 def excerpt(line: str, around: Sequence[str], room: int) -> str:

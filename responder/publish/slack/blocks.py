@@ -4,11 +4,11 @@ Limits as Slack documents them, except the one on a whole message: about 13,200 
 `msg_blocks_too_long`, which no page says; `MESSAGE_LIMIT` keeps away from it.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from responder.publish.inert import clip, inert, literal, plain
+from responder.publish.wording import spans
 
 Block = dict[str, Any]
 
@@ -20,9 +20,6 @@ FIELD_LIMIT = 2000
 FIELDS_LIMIT = 10
 CONTEXT_LIMIT = 10
 BLOCKS_LIMIT = 50
-
-_CODE = re.compile(r"`([^`\n]{1,300})`|(?<![\w-])(--[a-z][a-z0-9-]+)")
-"""What prose shows as code: what its author put between backticks, and flags."""
 
 
 def header(text: str) -> Block:
@@ -62,7 +59,12 @@ def prose(*parts: Block | str) -> Block:
     """One paragraph: texts, in which backticks and flags show as code, and elements made by `bold` and its like."""
     elements: list[Block] = []
     for part in parts:
-        elements += _spans(part) if isinstance(part, str) else [part]
+        if isinstance(part, str):
+            elements += [
+                code(text) if is_code else {"type": "text", "text": literal(text)} for text, is_code in spans(part)
+            ]
+        else:
+            elements.append(part)
     shown = [element for element in elements if element["text"]]  # Slack refuses an empty one
     return {"type": "rich_text_section", "elements": shown or [{"type": "text", "text": " "}]}
 
@@ -106,21 +108,6 @@ def preformatted(text: str, language: str | None = None) -> Block:
 def length(blocks: Iterable[Block]) -> int:
     """The characters of all text in the blocks: what Slack's limit on a message counts."""
     return sum(len(text) for block in blocks for text in _texts(block))
-
-
-def _spans(text: str) -> list[Block]:
-    spans: list[Block] = []
-    end = 0
-    for found in _CODE.finditer(text):
-        spans += _plain_span(text[end : found.start()])
-        spans.append(code(found[1] or found[2]))
-        end = found.end()
-    return spans + _plain_span(text[end:])
-
-
-def _plain_span(text: str) -> list[Block]:
-    shown = literal(text)
-    return [{"type": "text", "text": shown}] if shown else []
 
 
 def _texts(value: Any) -> Iterable[str]:
