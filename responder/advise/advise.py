@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-import msgspec
+from msgspec.structs import replace
 
 from responder.advise.command.launch import Command
 from responder.advise.command.secret import mask_argv
@@ -11,6 +11,7 @@ from responder.advise.facts import Known
 from responder.advise.learn import Host, learn, parsed
 from responder.advise.remedies import resolve
 from responder.advise.settle import checked
+from responder.advise.steps_taken import steps_after
 from responder.catalogue import Rule
 from responder.diagnose import Finding
 from responder.nouns import Clock, Evidence, Incident, Server, Symptom
@@ -20,6 +21,8 @@ def advise(finding: Finding, host: Host, rules: Mapping[str, Rule]) -> Incident:
     """The incident of a finding.  `rules` is the catalogue by id: it names the symptoms and checks the relaunch."""
     command, problem = parsed(host.command)
     known = learn(host, command, phase=finding.phase, captures=finding.captures)
+    earlier = [rules[rule] for rule in (*host.earlier, *finding.earlier) if rule in rules and rule != _id(finding)]
+    known = replace(known, steps=steps_after(earlier))
     every = tuple(rules.values())
     resolved = resolve(finding.rule, known, command, _doubt(finding)) if finding.rule is not None else ()
     remedies = tuple(checked(one, every, host) for one in resolved)
@@ -69,7 +72,11 @@ def stamp(time: datetime | None, clock: Clock) -> str | None:
 
 def _server(host: Host, known: Known, command: Command | None) -> Server:
     argv = mask_argv(command.argv) if command is not None else ()
-    return msgspec.structs.replace(host.server, command=argv, role=known.role, nnodes=known.nnodes)
+    return replace(host.server, command=argv, role=known.role, nnodes=known.nnodes)
+
+
+def _id(finding: Finding) -> str | None:
+    return finding.rule.id if finding.rule else None
 
 
 def _doubt(finding: Finding) -> str:

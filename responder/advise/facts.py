@@ -24,6 +24,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     nnodes: int | None = None
     phase: Phase = "unknown"
     captures: Mapping[str, str] = {}
+    steps: Mapping[str, int] = {}
+    """By flag, which way the operator has just turned it; see `steps_taken`."""
 
     def facts(self) -> dict[str, Any]:
         """The maps that a condition is evaluated over."""

@@ -21,6 +21,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     command: str | None = None
     """The launch command as it was typed, secrets and all; it never leaves this room unmasked."""
     gpu: GpuFacts = GpuFacts()
+    earlier: tuple[str, ...] = ()
+    """Rules of the failures of this server before this one, oldest first."""
 
 
 def parsed(text: str | None) -> tuple[Command | None, str | None]:

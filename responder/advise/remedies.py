@@ -11,6 +11,7 @@ from responder.advise.command.launch import Command
 from responder.advise.command.shell import CommandError
 from responder.advise.facts import Known
 from responder.advise.flags import FlagTable
+from responder.advise.steps_taken import reverses
 from responder.advise.within import before, within
 from responder.catalogue import RemedySpec, Rule
 from responder.catalogue.conditions import Bound, evaluate, holds
@@ -71,6 +72,10 @@ class _Resolution:
 
     def resolved(self) -> Resolved | None:
         applies = self._applies()
+        turned_back = reverses(self.spec, self.known.steps) if applies != "no" else None
+        if turned_back is not None:
+            applies = "no"
+            self.reasons = [f"It would undo the step just taken with {turned_back}; going to and fro mends nothing."]
         change = self._change()
         if change is None:
             # The release has no such flag: this is no remedy there.

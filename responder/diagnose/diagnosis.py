@@ -30,6 +30,7 @@ class Diagnosis:
         """Findings of the crashes that are over, by fingerprint."""
         self.ready = 0
         """How many launches have become ready to serve."""
+        self._earlier: deque[str] = deque(maxlen=4)
         self._told: dict[str, Finding] = {}
         """What the last call of `changes` left the caller with, by incident id."""
 
@@ -43,6 +44,7 @@ class Diagnosis:
         found = dict(self._closed)
         now = self._crash.finding(self._neighbours) if self._crash is not None else None
         if now is not None:
+            now.earlier = tuple(self._earlier)
             before = found.get(now.fingerprint)
             found[now.fingerprint] = fold(before, now) if before is not None else now
         return list(found.values())
@@ -61,6 +63,9 @@ class Diagnosis:
 
     def close(self) -> None:
         """The open crash is over: what follows is another one."""
+        now = self._crash.finding(self._neighbours) if self._crash is not None else None
+        if now is not None and now.rule is not None:
+            self._earlier.append(now.rule.id)
         self._closed = {finding.fingerprint: finding for finding in self.findings()}
         self._crash = None
 
@@ -161,6 +166,7 @@ def fold(before: Finding, now: Finding) -> Finding:
             key: before.symptoms.get(key, 0) + now.symptoms.get(key, 0) for key in (*before.symptoms, *now.symptoms)
         },
         crashes=before.crashes | now.crashes,
+        earlier=now.earlier,
         stated=now.stated,
     )
 

@@ -38,6 +38,8 @@ class Finding(msgspec.Struct, kw_only=True):
     """Matching lines by the id of a symptom's rule."""
     crashes: dict[str, tuple[int, int]] = {}
     """Lines and attempts by the id of each crash folded in; one that was counted is not counted again."""
+    earlier: tuple[str, ...] = ()
+    """Rules of the crashes before this one, oldest first: what the operator may just have acted on."""
     stated: dict[str, str] = {}
     """What the launch said of itself before it failed, such as `server_args`."""
 
