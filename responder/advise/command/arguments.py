@@ -18,8 +18,8 @@ from responder.advise.command.shell import Word
 from responder.advise.flags import Ambiguous, Flag, FlagTable, ReleaseFlags, Unknown
 
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)(?:(k|[KMGT](?=i)|[MGT])(i?))?")
-_UNITS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)(k|[KMGT](?=i)|[MGT])(i?)")
+_UNITS = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,8 @@ def typed(
 class _Reader:
     def __init__(self, found: Arguments) -> None:
         self.found, self.flags = found, found.release
+        self._extras: list[str] = []
+        """What argparse has no use for; it complains of all of it at once, after everything else."""
 
     def model(self, word: Word) -> None:
         """`sglang serve MODEL`: the same as `--model-path MODEL`."""
@@ -126,12 +128,15 @@ class _Reader:
             at += 1
             if word.text == "--":
                 self._extra(words[at:])
-                return
+                break
             if not self._is_option(word):
                 self._extra([word])
                 continue
             at += self._option(word, words[at:])
         self._missing()
+        if self._extras:
+            text = f"unrecognized arguments: {' '.join(self._extras)}"
+            self.found.problems.append(Problem(text, self._extras[0]))
 
     def _is_option(self, word: Word) -> bool:
         """Whether argparse takes this word for a flag."""
@@ -151,7 +156,7 @@ class _Reader:
             if word.splits:
                 self.found.open = True
             else:
-                self.found.problems.append(Problem(f"unrecognized arguments: {word.text}", word.text))
+                self._extras.append(word.text)
 
     def _option(self, word: Word, rest: list[Word]) -> int:
         """Reads one flag; how many of the words after it are its values."""
@@ -166,7 +171,10 @@ class _Reader:
         elif isinstance(flag, Flag):
             return self._known(flag, word, name, len(name) + 1 if equals else None, rest)
         else:
-            self.found.problems.append(Problem(f"unrecognized arguments: {word.text}", word.text))
+            self._extras.append(word.text)
+            taken = self._stranger(word, name, len(name) + 1 if equals else None, rest)
+            self._extras += [value.text for value in rest[:taken]]
+            return taken
         return self._stranger(word, name, len(name) + 1 if equals else None, rest)
 
     def _stranger(self, word: Word, name: str, glued: int | None, rest: list[Word]) -> int:
@@ -183,7 +191,7 @@ class _Reader:
         if flag.nargs is not None and any(word.splits for word in taken):
             self.found.open = True
         problem = _arity(found)
-        if flag.action == "refused":
+        if problem is None and flag.action == "refused":
             problem = flag.instead or f"{option} is no longer accepted"
         if problem:
             self.found.problems.append(Problem(problem, word.text))
@@ -201,13 +209,14 @@ class _Reader:
         if found.open:
             self._store(flag.dest, None, True)
             return
-        try:
-            values = [_converted(flag, text) for text in found.texts]
-        except ValueError:
-            names = "/".join(flag.names)
-            text = f"argument {names}: invalid {flag.type} value: {found.texts[0]!r}"
-            self.found.problems.append(Problem(text, found.word.text))
-            return
+        values = []
+        for text in found.texts:
+            try:
+                values.append(_converted(flag.type, text))
+            except ValueError:
+                said = _INVALID.get(flag.type, "invalid {type} value: {text!r}").format(type=flag.type, text=text)
+                self.found.problems.append(Problem(f"argument {'/'.join(flag.names)}: {said}", found.word.text))
+                return
         wrong = [v for v in values if flag.choices is not None and v not in flag.choices]
         if wrong:
             names, choices = "/".join(flag.names), ", ".join(map(repr, flag.choices or ()))
@@ -256,9 +265,18 @@ def _without_value(found: Occurrence) -> Any:
     return [] if flag.nargs == "*" else flag.const
 
 
-def _converted(flag: Flag, text: str) -> Any:
+_INVALID = {
+    "size": "Invalid integer value: {text!r}",
+    "json": "invalid loads value: {text!r}",
+    "json_list": "Invalid JSON list: {text}",
+    "graph": "--cuda-graph-config: {text!r} is not a mapping of decode and prefill",
+}
+"""What a type says of a text that it refuses, where it is not argparse's own sentence."""
+
+
+def _converted(type: str, text: str) -> Any:
     """One value as argparse's `type=` makes it.  Raises ValueError where it would refuse."""
-    match flag.type:
+    match type:
         case "int":
             return int(text)
         case "float":
@@ -269,6 +287,11 @@ def _converted(flag: Flag, text: str) -> Any:
             return _size(text)
         case "json" | "json_list":
             return json.loads(text)
+        case "graph":
+            phases = json.loads(text)
+            if not isinstance(phases, dict) or not phases.keys() <= {"decode", "prefill"}:
+                raise ValueError(text)
+            return phases
         case "nullable":
             return None if text in ("None", "") else text
     return text
@@ -278,9 +301,9 @@ def _size(text: str) -> int:
     """`4096`, `4k` and `25.6k` (powers of 1000) or `4Ki` (powers of 1024), as sglang reads sizes."""
     found = _SIZE.fullmatch(text.strip())
     if not found:
-        raise ValueError(text)
-    number, unit, binary = found[1], found[2] or "", found[3]
-    if "." in number and (binary or not unit):
+        return int(text)
+    number, unit, binary = found.groups()
+    if "." in number and binary:
         raise ValueError(text)
     return int(Decimal(number) * (1024 if binary else 1000) ** _UNITS[unit])
 

@@ -30,7 +30,7 @@ TYPES = {
     "json.loads": "json",
     "json_list_type": "json_list",
     "nullable_str": "nullable",
-    "parse_cuda_graph_config_arg": "json",
+    "parse_cuda_graph_config_arg": "graph",
     "parse_cuda_graph_backend_arg": "str",
 }
 ACTIONS: dict[str, Action] = {

@@ -86,7 +86,7 @@ def parse(made, argv):
             return {"args": {k: plain(v) for k, v in vars(made.parse_args(argv)).items() if v != made.get_default(k)}}
     except SystemExit:
         return {"refused": (said.getvalue().strip().splitlines() or [""])[-1].partition("error: ")[2]}
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever an option of sglang raises is its answer
         return {"refused": f"{type(error).__name__}: {error}"}
 
 
@@ -98,4 +98,5 @@ if __name__ == "__main__":
     release = importlib.metadata.version("sglang")
     print(json.dumps({"sglang": release, "options": [describe(a) for a in made._actions]}), file=out)
     for line in sys.stdin:
-        print(json.dumps(parse(made, json.loads(line))), file=out)
+        argv = json.loads(line)
+        print(json.dumps({"argv": argv, **parse(made, argv)}), file=out)
