@@ -144,7 +144,8 @@ def end_silence(connection: sqlite3.Connection, number: int, now: float) -> bool
     ).fetchone()
     if found is None:
         return False
-    _look_at_matching(connection, *found, now)
+    incident, rule, server = found
+    _look_at_matching(connection, incident, rule, server, now)
     return True
 
 

@@ -29,7 +29,7 @@ _SHELL = (
     "\\\n; ls", "> /etc/passwd", "$HOME", "{a,b}", "!!", "*", "~root", "#comment", "--api-key\u00a0x", "\nreboot\n",
     "%s%n", "{cause}",
     "{{ 7 * 7 }}", "{% raw %}", "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "javascript:alert(1)",
-    "]]>", "<!--", "'; DROP TABLE incident; --", "../../etc/passwd", "A" * 20_000, "𝒜" * 9_000, "\n" * 500,
+    "]]>", "<!--", "'; DROP TABLE incident; --", "../../etc/passwd", "A" * 6_000, "𝒜" * 4_000, "\n" * 500,
 )  # fmt: skip
 
 HOSTILE: tuple[str, ...] = (*_SLACK, *_TERMINAL, *_UNSEEN, *_SHELL)
