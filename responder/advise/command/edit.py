@@ -14,7 +14,7 @@ from responder.advise.command.arguments import Arguments, Occurrence, read
 from responder.advise.command.launch import Command, Variable, container_run, parse
 from responder.advise.command.secret import mask, mask_argv, shown
 from responder.advise.command.shell import CommandError, Edit, Word
-from responder.advise.flags import FlagTable, ReleaseFlags, Renames, Setting
+from responder.advise.flags import Flag, FlagTable, ReleaseFlags, Renames, Setting
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _set(plan: _Plan, name: str, value: str | bool) -> None:
 
 
 def _replace(plan: _Plan, found: Occurrence, value: str) -> None:
-    wanted = tuple(value.split()) if found.flag.nargs in ("+", "*") else (value,)
+    wanted = _words(found.flag, value)
     if found.texts == wanted and not found.open:
         return
     if found.glued is not None and len(wanted) == 1:
@@ -192,7 +192,8 @@ def _append(plan: _Plan) -> None:
     dashes = next((i for i, word in enumerate(words) if word.text == "--" and i >= plan.command.first), len(words))
     at = max(dashes, 1) - 1
     gap = _gap(plan.command.layers[-1].text, words[: at + 1])
-    text = "".join(gap + _said(name, value) for name, value in plan.added)
+    said = (shlex.join((name, *_words(plan.found.release.options[name], value))) for name, value in plan.added)
+    text = "".join(gap + words for words in said)
     plan.add_edit(Edit(words[at].end, words[at].end, text))
 
 
@@ -202,9 +203,11 @@ def _gap(text: str, words: Sequence[Word]) -> str:
     return next((gap for gap in reversed(gaps) if re.fullmatch(r"[ \t]*\\\r?\n[ \t]*", gap)), " ")
 
 
-def _said(name: str, value: str | bool) -> str:
-    flag = [name] if isinstance(value, bool) else [name, value]
-    return shlex.join(flag)
+def _words(flag: Flag, value: str | bool) -> tuple[str, ...]:
+    """The words that say a flag's value."""
+    if isinstance(value, bool):
+        return ()
+    return tuple(value.split()) if flag.nargs in ("+", "*") else (value,)
 
 
 def _set_variable(plan: _Plan, name: str, value: str) -> None:
