@@ -85,6 +85,7 @@ class FakeSlack:
         self._last_ts = 0
         self._last_post: dict[str, float] = {}
         self.lock = threading.RLock()
+        self._news = threading.Condition(self.lock)
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.slack = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -132,6 +133,16 @@ class FakeSlack:
     def replies(self, ts: str) -> list[Args]:
         """What stands in the thread of a message."""
         return [message for message in self.messages if message.get("thread_ts") == ts]
+
+    def wait_for(self, condition: Callable[[], object], patience: float = 10.0) -> None:
+        """Wait until it holds, looking at each message, edit, file, socket or answer that comes in."""
+        with self._news:
+            assert self._news.wait_for(condition, patience), "Slack waited for it in vain"
+
+    def tell(self) -> None:
+        """Something came in."""
+        with self._news:
+            self._news.notify_all()
 
     def press(self, value: str, action: str, user: str = "U0000000ON") -> None:
         """Somebody presses a button.  One of the open sockets hears of it, as with Slack."""
@@ -201,7 +212,8 @@ class FakeSlack:
         return message
 
     def note(self, what: str, message: Args) -> None:
-        """Write an accepted message to the record."""
+        """Write an accepted message to the record, and tell who waits for it."""
+        self.tell()
         if self._record is not None:
             with self._record.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"what": what, "at": self._clock(), **message}) + "\n")
@@ -496,6 +508,7 @@ class Socket:
         end = cls(handler, slack)
         end.send(json.dumps({"type": "hello", "num_connections": 1, "connection_info": {"app_id": "A000"}}))
         slack.sockets.append(end)
+        slack.tell()
         try:
             end._listen()
         except (OSError, ValueError):
@@ -536,6 +549,7 @@ class Socket:
                 self._frame(0xA, data)
             elif opcode == 0x1 and re.match(rb"\s*\{", data):
                 self._slack.acks.append(json.loads(data))
+                self._slack.tell()
 
 
 def main() -> None:

@@ -135,7 +135,7 @@ class BotTransport:
         return dict(answer.data) if isinstance(answer.data, dict) else {}
 
     def _id_of(self, channel: str) -> str | None:
-        if _is_id(channel):
+        if is_id(channel):
             return channel
         name, cursor = channel.lstrip("#"), ""
         for _ in range(_PAGES):
@@ -202,5 +202,6 @@ def _is(posted: dict[str, Any], key: str) -> bool:
     return metadata.get("event_type") == EVENT_TYPE and metadata.get("event_payload", {}).get("row") == key
 
 
-def _is_id(channel: str) -> bool:
+def is_id(channel: str) -> bool:
+    """Whether this is a channel's id (`C…`) and not its name."""
     return len(channel) >= 9 and channel[0] in "CGD" and channel.isalnum() and channel.isupper()
