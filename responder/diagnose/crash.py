@@ -27,6 +27,9 @@ MOST_CANDIDATES = 200
 UNRECOGNISED_PRECEDENCE = -1
 """An unknown traceback counts as much as a known wrapper or consequence: the first of them is nearest the cause."""
 
+FALLBACK_PRECEDENCE = -2
+"""A traceback that only a conditional rule knows is unknown as long as the condition does not hold."""
+
 _LEVELS: tuple[Confidence, ...] = ("possible", "likely", "certain")
 
 
@@ -37,6 +40,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     match: Match | None
     """None for an unknown traceback."""
     phase: Phase
+    fallback: bool = False
 
     @property
     def rule(self) -> Rule | None:
@@ -46,7 +50,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def precedence(self) -> int:
         """Among the causes of one crash the highest wins."""
-        return self.match.rule.precedence if self.match else UNRECOGNISED_PRECEDENCE
+        if self.match is not None:
+            return self.match.rule.precedence
+        return FALLBACK_PRECEDENCE if self.fallback else UNRECOGNISED_PRECEDENCE
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -87,13 +93,16 @@ class Crash:
             return True
         return timedelta(minutes=-IDLE.total_seconds() / 60) <= seen.time - self.last.time <= IDLE
 
-    def add_cause(self, seen: Seen, match: Match | None, phase: Phase) -> None:
-        """A line that a cause rule fired on, or (match None) the end of an unknown traceback."""
+    def add_cause(self, seen: Seen, match: Match | None, phase: Phase, *, fallback: bool = False) -> None:
+        """A line that a cause rule fired on, or (match None) the end of an unknown traceback.
+
+        `fallback`: unknown only if no rule that fired on it proves to hold.
+        """
         key = match.rule.id if match else _unknown_key(seen)
         self._note(seen, key)
         self._attempts.setdefault(key, []).append(seen) if len(self._attempts.get(key, ())) < 64 else None
         if len(self._candidates) < MOST_CANDIDATES:
-            self._candidates.append(Candidate(seen=seen, match=match, phase=phase))
+            self._candidates.append(Candidate(seen=seen, match=match, phase=phase, fallback=fallback))
 
     def add_symptom(self, seen: Seen, match: Match) -> None:
         """A line that follows from the cause."""

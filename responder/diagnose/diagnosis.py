@@ -95,9 +95,10 @@ class Diagnosis:
             self._opened(seen).add_cause(seen, match, self._launch.phase)
         for match in symptoms:
             self._opened(seen).add_symptom(seen, match)
-        ended = seen.traceback
-        if ended and not causes and not symptoms and not (self._crash and self._crash.claims(seen)):
+        if seen.traceback and not symptoms and not (self._crash and self._crash.claims(seen)):
             self._opened(seen).add_cause(seen, None, self._launch.phase)
+        elif seen.traceback and causes and all(match.rule.frames or match.rule.near for match in causes):
+            self._opened(seen).add_cause(seen, None, self._launch.phase, fallback=True)
 
     def _opened(self, seen: Seen) -> Crash:
         if self._crash is not None and not self._crash.goes_on_with(seen):
