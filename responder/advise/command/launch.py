@@ -190,7 +190,7 @@ def _variables(command: Command, number: int, layer: Layer) -> Iterator[Variable
     last = layer.inner if layer.inner is not None else command.program
     for at, word in enumerate(layer.words[:last]):
         before = layer.words[at - 1].text if at else ""
-        if before.startswith("-") and before not in _BEFORE_ASSIGNMENT:
+        if before.startswith("-") and "=" not in before and before not in _BEFORE_ASSIGNMENT:
             continue  # the value of some option, `-v a=b`
         offset = next((len(p) for p in _GLUED if word.text.startswith(p) and container_run(layer) is not None), 0)
         name = _ASSIGNMENT.match(word.text, offset)

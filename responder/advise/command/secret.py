@@ -22,7 +22,7 @@ _STRONG = re.compile(
 )
 """A name, as a whole, whose value is a secret whatever it looks like: `--admin-api-key`, not `--ssl-keyfile`."""
 
-_WEAK = re.compile(r"(?:.*[-_.])?(?:token|auth|authorization|cookie|pat|key)", re.IGNORECASE)
+_WEAK = re.compile(r"(?:.*[-_.])?(?:(?<!first-)(?<!per-)token|auth|authorization|cookie|pat|key)", re.IGNORECASE)
 """A name whose value is a secret unless it is a number or a switch: `HF_TOKEN`, not `--max-total-tokens`."""
 
 _SHAPE = re.compile(
@@ -57,16 +57,7 @@ def mask(command: Command | str) -> str:
 
 def mask_argv(argv: Sequence[str]) -> tuple[str, ...]:
     """An argv without its secrets; each becomes `$NAME`."""
-    masked: list[str] = []
-    for before, word in zip(("", *argv), argv, strict=False):
-        hidden = _after_flag(before, word)
-        if hidden is None and re.search(r"\s", word):
-            masked.append(mask(word))
-            continue
-        for secret in reversed([hidden] if hidden else list(_secrets(word))):
-            word = f"{word[: secret.start]}${secret.variable}{word[secret.end :]}"
-        masked.append(word)
-    return tuple(masked)
+    return tuple(apply(word, _text_edits(before, word)) for before, word in zip(("", *argv), argv, strict=False))
 
 
 def mask_value(name: str, value: str) -> str:
@@ -103,26 +94,36 @@ def _edits(text: str) -> list[Edit]:
     edits: list[Edit] = []
     for simple in simple_commands(text):
         for before, word in zip(("", *(w.text for w in simple.words)), simple.words, strict=False):
-            hidden = _after_flag(before, word.text)
-            if hidden:
-                edits.append(_hide(word, hidden))
-                continue
-            inside = _script(word)
-            found = [_hide(word, secret) for secret in _secrets(word.text)]
-            edits += inside + [
-                edit for edit in found if all(edit.end <= i.start or i.end <= edit.start for i in inside)
-            ]
+            inside = _script(before, word.text)
+            edits += [word.splice(e.start, e.end, e.text) for e in inside]
+            edits += [_hide(word, secret) for secret in _beside(inside, before, word.text)]
     return edits
 
 
-def _script(word: Word) -> list[Edit]:
+def _text_edits(before: str, text: str) -> list[Edit]:
+    """The edits that mask one word of an argv."""
+    inside = _script(before, text)
+    return inside + [Edit(s.start, s.end, f"${s.variable}") for s in _beside(inside, before, text)]
+
+
+def _script(before: str, text: str) -> list[Edit]:
     """The edits that mask a word as the script it may be (`bash -c '…'`)."""
-    if not re.search(r"\s", word.text):
+    if not re.search(r"\s", text):
         return []
     try:
-        return [word.splice(e.start, e.end, e.text) for e in _edits(word.text)]
+        return _edits(text)
     except CommandError:
         return []
+
+
+def _beside(inside: Sequence[Edit], before: str, text: str) -> list[_Secret]:
+    """The secrets of a word that masking it as a script leaves."""
+    hidden = _after_flag(before, text)
+    if hidden:
+        return [] if inside else [hidden]
+    script = re.fullmatch(r"-\w*c", before) is not None or (" " in text and "sglang" in text)
+    found = _secrets(text, assigned=not script)
+    return [s for s in found if all(s.end <= e.start or e.end <= s.start for e in inside)]
 
 
 def _after_flag(before: str, text: str) -> _Secret | None:
@@ -132,11 +133,11 @@ def _after_flag(before: str, text: str) -> _Secret | None:
     return _Secret(0, len(text), _variable(before))
 
 
-def _secrets(text: str) -> Iterator[_Secret]:
-    """The secrets within one word: `NAME=value`, `--flag=value`, and the shapes."""
-    name, equals, value = text.partition("=")
-    if equals and re.fullmatch(r"(?:-e|--env=)?[\w-]+", name) and _hides(name, value):
-        yield _Secret(len(name) + 1, len(text), _variable(name))
+def _secrets(text: str, *, assigned: bool = True) -> Iterator[_Secret]:
+    """The secrets within one word: `NAME=value` and `--flag=value` (`assigned`), and the shapes."""
+    given = _GIVEN.match(text) if assigned else None
+    if given and _hides(given["name"], text[given.end() :]):
+        yield _Secret(given.end(), len(text), _variable(given["name"]))
         return
     for found in _SHAPE.finditer(text):
         if found["json"] is None:
@@ -147,18 +148,20 @@ def _secrets(text: str) -> Iterator[_Secret]:
             yield _Secret(found.start("inside"), found.end("inside"), _variable(found["key"]))
 
 
+_GIVEN = re.compile(r"(?:--env=|-e(?=[A-Za-z_]))?(?P<name>[\w-]+)=")
+
+
 def _hides(name: str, value: str) -> bool:
     """Whether `value` is a secret that stands here: not a reference to the environment, not masked already."""
-    bare = name.removeprefix("--env=") if name.startswith("--env=") else name
-    return value != "" and names_a_secret(bare, value) and not re.fullmatch(r"\$\{?\w+\}?", value)
+    return value != "" and names_a_secret(name, value) and not re.fullmatch(r"\$\{?\w+\}?", value)
 
 
 def _variable(name: str) -> str:
     """The environment variable that stands for a masked value: `--api-key` -> SGLANG_API_KEY, HF_TOKEN -> itself."""
     if re.fullmatch(r"--api(-k(ey?)?)?", name):
         return "SGLANG_API_KEY"
-    made = re.sub(r"\W", "_", name.removeprefix("--env=").removeprefix("-e").strip("-")).upper()
-    return f"SGLANG_{made}" if name.startswith("--") and not name.startswith("--env=") else made
+    made = re.sub(r"\W", "_", name.strip("-")).upper()
+    return f"SGLANG_{made}" if name.startswith("--") else made
 
 
 def _hide(word: Word, secret: _Secret) -> Edit:
