@@ -25,6 +25,7 @@ def render(incidents: Sequence[Incident], *, title: str = "Post-mortem", note: s
         note=inert_line(note),
         rows=[_row(incident) for incident in shown],
         stories=[_story(incident) for incident in shown[:IN_FULL]],
+        unknown_remedy=words.UNKNOWN_REMEDY,
         left_out=max(0, len(shown) - IN_FULL),
     )
     return page

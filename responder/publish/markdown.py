@@ -59,7 +59,7 @@ def _action(incident: Incident) -> list[str]:
         for remedy in found.choices:
             parts += [*_remedy(remedy), *_relaunch(incident, remedy)]
         return parts
-    return ["### Do this\n\nNo remedy is known. Read the evidence, and the lines around it in the log.\n"]
+    return [f"### Do this\n\n{words.UNKNOWN_REMEDY}\n"]
 
 
 def _remedy(remedy: Remedy) -> list[str]:

@@ -106,7 +106,7 @@ def _action(page: _Page, incident: Incident) -> None:
             _relaunch(page, incident, remedy)
     else:
         page.heading("Do this")
-        page.prose("No remedy is known. Read the evidence below, and the lines around it in the log.")
+        page.prose(words.UNKNOWN_REMEDY)
 
 
 def _do_this(page: _Page, incident: Incident, remedy: Remedy) -> None:

@@ -28,6 +28,9 @@ PHASES: dict[Phase, str] = {
 }
 """How far the launch had come."""
 
+UNKNOWN_REMEDY = "No remedy is known. Read the evidence, and the lines around it in the log."
+"""What to do then."""
+
 SURE: dict[Confidence, str] = {
     "certain": "certain: the log says so",
     "likely": "likely: the log points there",
@@ -115,6 +118,12 @@ def verb(incident: Incident) -> str:
 def happened(incident: Incident) -> str:
     """The heading above the cause; it tells a fact from a guess."""
     return _HAPPENED[incident.confidence]
+
+
+def wants_proof(incident: Incident) -> bool:
+    """Whether the line itself must stand beside the cause, for the reader has to judge it."""
+    unsure = incident.rule is None or incident.confidence != "certain" or advice(incident).kind == "none"
+    return unsure and bool(incident.evidence.text) and incident.status != "resolved"
 
 
 def one_line(incident: Incident) -> str:

@@ -153,7 +153,7 @@ def hardware_incident() -> Incident:
             Remedy(
                 title="Drain the node and reset or replace the GPU",
                 applies="yes",
-                why="no launch flag brings back a GPU that left the bus",
+                why="a GPU that left the bus comes back only with power",
                 steps=(
                     "Drain gpu-17 and stop the server.",
                     "Power-cycle the node; a reset alone does not bring this GPU back.",

@@ -29,6 +29,7 @@ LISTED = 15
 """Incidents that a shared message names; the others it counts."""
 _TEXT = 3000
 _CAUSE = 1000
+_PROOF = 600
 _LINE = 200
 _FIELD = 160
 
@@ -115,6 +116,8 @@ def _sign(incident: Incident, again: bool) -> str:
 
 def _story(incident: Incident) -> b.Block:
     parts = [b.prose(b.bold(words.happened(incident)), "\n" + clip(incident.cause.strip(), _CAUSE))]
+    if words.wants_proof(incident):
+        parts.append(b.preformatted(clip(inert_line(incident.evidence.text), _PROOF)))
     if incident.status != "resolved":
         parts += _action(incident)
     return b.rich(*parts)
@@ -130,8 +133,7 @@ def _action(incident: Incident) -> list[b.Block]:
         for remedy in shown:
             parts += _choice(incident, remedy, COMMAND_LIMIT // len(shown))
         return parts
-    look = "\nNo remedy is known. Read the evidence in the thread, and the lines around it in the log."
-    return [b.prose(b.bold("\nDo this"), look)]
+    return [b.prose(b.bold("\nDo this"), f"\n{words.UNKNOWN_REMEDY}")]
 
 
 def _do_this(incident: Incident, remedy: Remedy) -> list[b.Block]:
@@ -260,6 +262,8 @@ def _details(incident: Incident) -> Payload | None:
     parts = [*_difference(incident), *_others(incident), *_facts(incident)]
     if not parts:
         return None
+    heading = parts[0]["elements"][0]
+    heading["text"] = heading["text"].lstrip("\n")
     return _payload(f"Details of {incident.server.name}: {incident.title}", [b.rich(*parts)])
 
 
