@@ -21,6 +21,7 @@ from responder.sources.finished import UnreadableError, find_logs
 @host_options
 @click.option("--since", metavar="TIME", help="Only incidents seen at or after this time (ISO 8601).")
 @click.option("--until", metavar="TIME", help="Only incidents first seen at or before this time.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes that scan a large log.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 where an incident was found.")
@@ -31,6 +32,7 @@ def replay(
     launch: str | None,
     since: str | None,
     until: str | None,
+    jobs: int,
     form: str,
     output: Path | None,
     exit_code: bool,
@@ -39,7 +41,9 @@ def replay(
     span = (_time("--since", since), _time("--until", until))
     host_of("replay", gpu_spec, version, launch)
     try:
-        incidents = [incident for incident in _incidents(paths, gpu_spec, version, launch) if _within(incident, *span)]
+        incidents = [
+            incident for incident in _incidents(paths, gpu_spec, version, launch, jobs) if _within(incident, *span)
+        ]
     except UnreadableError as error:
         raise Failure(f"{error}") from None
     _write(incidents, form, output)
@@ -50,7 +54,7 @@ def replay(
 
 
 def _incidents(
-    paths: tuple[str, ...], gpu_spec: str | None, version: str | None, launch: str | None
+    paths: tuple[str, ...], gpu_spec: str | None, version: str | None, launch: str | None, jobs: int
 ) -> Iterator[Incident]:
     from responder.replay.chains import chains, server_name
     from responder.replay.line_numbers import numbered
@@ -62,7 +66,8 @@ def _incidents(
     program, _ = build_program(catalogue)
     for chain in logs:
         host = host_of(server_name(chain), gpu_spec, version, launch)
-        for incident in postmortem(read_chain(chain, _on_event), program, host, catalogue.by_id):
+        pieces = read_chain(chain, program, catalogue.by_id, _on_event, jobs)
+        for incident in postmortem(pieces, program, host, catalogue.by_id):
             yield numbered(incident)
 
 

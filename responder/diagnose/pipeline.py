@@ -4,6 +4,7 @@ from responder.diagnose.diagnosis import Diagnosis
 from responder.scan.engine import Scanner
 from responder.scan.framing import StreamScan
 from responder.scan.program import Program
+from responder.scan.seen import Seen
 from responder.sources.block import Block
 
 
@@ -22,6 +23,13 @@ class Pipeline:
             stream = self._streams[block.file_id] = StreamScan(self.scanner)
         for seen in stream.feed(block):
             self.diagnosis.feed(seen)
+        self._take_counts()
+
+    def take(self, seen: Seen) -> None:
+        """Diagnose a line that was scanned elsewhere."""
+        self.diagnosis.feed(seen)
+
+    def _take_counts(self) -> None:
         for rule, lines in self.scanner.counted.items():
             self.diagnosis.count(rule, lines)
         self.scanner.counted.clear()

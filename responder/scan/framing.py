@@ -26,7 +26,8 @@ LONGEST_TEXT = 4096
 FAR = 10_000
 """What the running line number grows by over a gap too long to count."""
 
-_COUNTED_GAP = 64 * 1024
+COUNTED_GAP = 64 * 1024
+"""A longer gap between two lines is not counted: nothing that far away is near."""
 _LONGEST_TRACEBACK = 400
 
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"\n]{1,400})", line (?P<line>\d+)(?:, in (?P<function>.{1,200}))?$')
@@ -54,9 +55,10 @@ class _Open(msgspec.Struct, kw_only=True):
 class StreamScan:
     """Scans the blocks of one log, in their order."""
 
-    def __init__(self, scanner: Scanner) -> None:
+    def __init__(self, scanner: Scanner, above: bytes = b"") -> None:
+        """`above` is the text before the first block, where the log does not begin with it."""
         self._scanner = scanner
-        self._above = b""
+        self._above = above
         self._open: list[_Open] = []
         self._ordinal = 0
         self._last = 0
@@ -131,7 +133,7 @@ class StreamScan:
 
     def _count(self, data: bytes, start: int) -> int:
         gap = start - self._last
-        if gap > _COUNTED_GAP:
+        if gap > COUNTED_GAP:
             self._ordinal += FAR
         else:
             from_above = self._above[len(self._above) + self._last :] if self._last < 0 else b""
