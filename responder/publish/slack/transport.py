@@ -23,6 +23,8 @@ DEFAULT_BASE_URL = "https://slack.com/api/"
 
 _MAYBE_TWICE = "(possible duplicate) "
 _PAGES = 10
+_SKEW = 900.0
+"""Seconds that this host's clock may be ahead of Slack's before a message is looked for in vain."""
 
 # At DEBUG the SDK logs whole message bodies and a webhook's address.
 for _name in ("slack_sdk", "slack_sdk.web.base_client", "slack_sdk.webhook.client"):
@@ -124,7 +126,7 @@ class BotTransport:
         return None
 
     def _page(self, row: Row, channel: str, cursor: str | None) -> dict[str, Any]:
-        oldest = f"{(row.first_sent or row.queued) - 60:.6f}"
+        oldest = f"{(row.first_sent or row.queued) - _SKEW:.6f}"
         common: dict[str, Any] = {"channel": channel, "include_all_metadata": True, "limit": 200}
         if cursor:
             common["cursor"] = cursor
