@@ -32,3 +32,14 @@ def ask(python: str, argvs: Iterable[list[str]]) -> list[dict[str, Any]]:
     lines = "".join(json.dumps(argv) + "\n" for argv in argvs)
     done = subprocess.run([python, str(RECORDER)], input=lines, capture_output=True, text=True, check=True, timeout=600)
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def resolve(python: str, sm: int, cuda: str, argvs: Iterable[list[str]]) -> list[dict[str, Any]]:
+    """What that sglang resolves argument lists to on a pretended GPU."""
+    folder = Path(__file__).parent / "effective"
+    lines = "".join(json.dumps(argv) + "\n" for argv in argvs)
+    env = os.environ | {"FAKE_SM": str(sm), "FAKE_CUDA": cuda}
+    done = subprocess.run(
+        [python, "record_resolved.py"], input=lines, capture_output=True, text=True, check=True, cwd=folder, env=env
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]

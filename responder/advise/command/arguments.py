@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 from responder.advise.command.config_file import read_config
@@ -88,9 +89,16 @@ class Arguments:
 
 
 def read(
-    command: Command | str | Sequence[str], release: str | ReleaseFlags | None, *, files: bool = True
+    command: Command | str | Sequence[str],
+    release: str | ReleaseFlags | None,
+    *,
+    files: bool = True,
+    base: Path | None = None,
 ) -> Arguments:
-    """The arguments of `command` as `release` reads them.  `files=False`: a `--config` file is not opened."""
+    """The arguments of `command` as `release` reads them.
+
+    `files=False`: a `--config` file is not opened.  `base`: the server's working directory, where it is known.
+    """
     parsed = command if isinstance(command, Command) else parse(command)
     flags = release if isinstance(release, ReleaseFlags) else FlagTable.load().release(release)
     reader = _Reader(Arguments(flags))
@@ -100,7 +108,7 @@ def read(
     reader.read(words)
     if parsed.entry == "router":
         reader.found.problems.clear()  # it has flags of its own
-    return _with_config(reader.found, files)
+    return _with_config(reader.found, files, base)
 
 
 def typed(
@@ -308,14 +316,14 @@ def _size(text: str) -> int:
     return int(Decimal(number) * (1024 if binary else 1000) ** _UNITS[unit])
 
 
-def _with_config(found: Arguments, files: bool) -> Arguments:
+def _with_config(found: Arguments, files: bool, base: Path | None) -> Arguments:
     """The arguments with those of the `--config` file below them, as sglang merges them."""
     given = [
         o for o in found.occurrences if o.known and o.flag.dest == "config" and o.word.text == "--config" and o.texts
     ]
     if not given:
         return found
-    config = read_config(given[0].texts[0]) if files and not given[0].open else "it is not read here"
+    config = read_config(given[0].texts[0], base) if files and not given[0].open else "it is not read here"
     if isinstance(config, str):
         found.open = True
         found.notes.append(f"the arguments in {given[0].texts[0]} are not known: {config}")

@@ -9,12 +9,12 @@ LIMIT = 1 << 20
 """Bytes.  A file of flags is a few kilobytes; anything larger is something else."""
 
 
-def read_config(path: str) -> dict[str, Any] | str:
+def read_config(path: str, base: Path | None = None) -> dict[str, Any] | str:
     """The file's entries, or one clause on why they are not known.
 
-    Only an absolute path is read: a relative one belongs to the server's working directory, which is not ours.
+    A relative path counts from `base`, the server's working directory; without it, it is not read.
     """
-    file = Path(path)
+    file = (base or Path()) / path
     if not file.is_absolute():
         return "the path is relative to the server's working directory"
     try:

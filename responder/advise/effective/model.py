@@ -34,14 +34,15 @@ class _Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.convert(tomllib.loads(Path(__file__).with_name("models.toml").read_text()), _Lists)
 
 
-def model_facts(path: str | None) -> dict[str, Any]:
+def model_facts(path: str | None, base: Path | None = None) -> dict[str, Any]:
     """The facts of the model in the folder `path`, as `model` in a rule's conditions; empty where unreadable.
 
+    A relative path counts from `base`, the server's working directory; without it, it is not read.
     `architecture`, `model_type`, `is_mla`, `is_dsa`, `is_deepseek_family`, `has_attention_sinks`, `has_asymmetric_kv`,
     `num_attention_heads`, `num_key_value_heads`, `num_experts` (0 for a dense model), `num_hidden_layers`,
     `quantization` (null for none), `context_length` (in tokens).
     """
-    config = _config(path)
+    config = _config(path, base)
     return {} if config is None else facts_of(config)
 
 
@@ -93,10 +94,10 @@ def _is_mla(name: str, text: dict[str, Any]) -> bool | None:
     return None if has_rank and not name.startswith("DeepseekV4") else False
 
 
-def _config(path: str | None) -> dict[str, Any] | None:
-    if not path or not Path(path).is_absolute():
+def _config(path: str | None, base: Path | None) -> dict[str, Any] | None:
+    if not path or not (base or Path(path)).is_absolute():
         return None
-    file = Path(path) / "config.json"
+    file = (base or Path()) / path / "config.json"
     try:
         if not file.is_file() or file.stat().st_size > LIMIT:
             return None
