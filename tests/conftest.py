@@ -1,6 +1,5 @@
 """What every room's tests share."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,9 +36,8 @@ def logs() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def private_places(monkeypatch: pytest.MonkeyPatch, cache_folder: Path, tmp_path: Path) -> Iterator[None]:
+def private_places(monkeypatch: pytest.MonkeyPatch, cache_folder: Path, tmp_path: Path) -> None:
     """No test reads or writes the cache and state of whoever runs it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache_folder))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("RESPONDER_SLACK_TOKEN", raising=False)
-    yield

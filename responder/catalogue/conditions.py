@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any
 
 VARIABLES = ("args", "typed", "env", "gpu", "model", "server", "captures", "phase", "count", "span")
-"""The names a condition may use.  `count` and `span` (seconds) exist for `escalate_when` only."""
+"""The names a condition may use.  `count` and `span` exist for `escalate_when` only: how often a noise came in a row
+(at most 200 lines apart), and over how many seconds."""
 
 Facts = Mapping[str, Any]
 """Values by variable name; a variable or a key that is not there is unknown."""

@@ -1,6 +1,7 @@
 """The diagnosis of one server: lines in, findings out."""
 
 from collections import deque
+from typing import NamedTuple
 
 from responder.catalogue.conditions import holds
 from responder.diagnose.crash import Crash, Neighbour, later, merge_clock
@@ -13,6 +14,18 @@ from responder.scan.seen import Seen
 REMEMBERED = 512
 """Frames and neighbours kept: what stands above a match may have been seen long before the crash opened."""
 
+RUN_GAP = 200
+"""Lines between two occurrences of a noise that still belong to one run of it: what hits every request stands close,
+what is sprinkled over a healthy day does not."""
+
+
+class Run(NamedTuple):
+    """A noise that comes again and again."""
+
+    first: Seen
+    last: Seen
+    times: int
+
 
 class Diagnosis:
     """Feed it the lines of one server's logs, in the order of their arrival."""
@@ -24,8 +37,8 @@ class Diagnosis:
         self._neighbours: deque[Neighbour] = deque(maxlen=REMEMBERED)
         self._silenced: dict[str, int] = {}
         """By stream, the offset of the last noise line that covers its whole record."""
-        self._noise: dict[str, tuple[int, Seen]] = {}
-        """By rule, how often a noise that may escalate was seen in this launch, and first where."""
+        self._noise: dict[str, Run] = {}
+        """By rule, the run of a noise that may escalate."""
         self._closed: dict[str, Finding] = {}
         """Findings of the crashes that are over, by fingerprint."""
         self.ready = 0
@@ -125,11 +138,12 @@ class Diagnosis:
             self._silenced[seen.stream] = seen.offset
         if rule.escalate_when is None:
             return
-        count, first = self._noise.get(rule.id, (0, seen))
-        count += 1
-        self._noise[rule.id] = (count, first)
-        span = _seconds_between(first, seen)
-        facts = {"captures": match.captures, "count": count, "span": span, "phase": self._launch.phase}
+        run = self._noise.get(rule.id)
+        if run is None or seen.stream != run.last.stream or seen.ordinal - run.last.ordinal > RUN_GAP:
+            run = Run(first=seen, last=seen, times=0)
+        run = self._noise[rule.id] = Run(first=run.first, last=seen, times=run.times + 1)
+        span = _seconds_between(run.first, seen)
+        facts = {"captures": match.captures, "count": run.times, "span": span, "phase": self._launch.phase}
         if holds(rule.escalate_when, facts):
             self._opened(seen).add_cause(seen, match, self._launch.phase)
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("hyperscan", "regex", "slack_sdk", "rich", "watchdog", "structlog", "msgspec", "pynvml", "cel_expr_python", "psutil")
+HEAVY = ("hyperscan", "regex", "slack_sdk", "rich", "watchdog", "structlog", "msgspec", "pynvml", "psutil", "jinja2")
 
 
 @pytest.mark.parametrize("argument", ["--version", "--help"])

@@ -1,6 +1,7 @@
 """The real failure, replayed by the real command."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +28,10 @@ def test_on_sm90_the_relaunch_is_the_command_with_fa3(seed):
     (incident,) = incidents(seed, "--gpu", "sm90", "--sglang", "0.5.23", "--command", LAUNCH)
     assert incident["relaunch"]["command"] == LAUNCH.replace("trtllm_mha", "fa3")
     assert incident["relaunch"]["complete"] is True
-    assert incident["relaunch"]["diff"] == ["- --prefill-attention-backend trtllm_mha", "+ --prefill-attention-backend fa3"]
+    assert incident["relaunch"]["diff"] == [
+        "- --prefill-attention-backend trtllm_mha",
+        "+ --prefill-attention-backend fa3",
+    ]
     assert incident["remedies"][0]["applies"] == "yes"
     assert incident["remedies"][0]["verified"] == "catalogue"
 
@@ -95,7 +99,10 @@ def test_a_secret_of_the_command_is_masked_and_the_command_stays_valid(seed):
 
 def test_a_relaunch_never_holds_a_flag_that_its_release_would_refuse(logs):
     log = str(logs / "real-seed-0519-sm90.log")
-    command = "python3 -m sglang.launch_server --model-path M --tp 2 --enable-prefill-context-parallel --prefill-attention-backend=trtllm_mha"
+    command = (
+        "python3 -m sglang.launch_server --model-path M --tp 2 --enable-prefill-context-parallel "
+        "--prefill-attention-backend=trtllm_mha"
+    )
     (incident,) = incidents(log, "--gpu", "sm90", "--sglang", "0.5.19", "--command", command)
     assert incident["relaunch"]["command"] == command.replace("=trtllm_mha", "=fa3")
 
@@ -103,8 +110,8 @@ def test_a_relaunch_never_holds_a_flag_that_its_release_would_refuse(logs):
 def test_the_evidence_names_file_and_line(seed):
     (incident,) = incidents(seed)
     assert incident["evidence"]["path"] == seed
-    with open(seed) as file:
-        assert file.read().splitlines()[incident["evidence"]["line"] - 1] == incident["evidence"]["text"]
+    lines = Path(seed).read_text().splitlines()
+    assert lines[incident["evidence"]["line"] - 1] == incident["evidence"]["text"]
 
 
 def test_the_exit_code_tells_of_incidents_only_when_asked(seed, logs):
@@ -120,7 +127,7 @@ def test_standard_input_and_archives_read_like_files(seed, tmp_path):
 
     import zstandard
 
-    data = open(seed, "rb").read()
+    data = Path(seed).read_bytes()
     (tmp_path / "a.log.gz").write_bytes(gzip.compress(data))
     (tmp_path / "b.log.zst").write_bytes(zstandard.compress(data))
     (tmp_path / "c.log.xz").write_bytes(lzma.compress(data))

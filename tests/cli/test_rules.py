@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from pathlib import Path
 
 from tests.cli.helpers import responder
 
@@ -22,12 +23,12 @@ def test_a_page_says_what_it_means_and_what_to_do():
 
 def test_a_draft_from_a_log_line_is_a_rule_that_matches_it(tmp_path):
     line = "[2026-09-14 07:02:10 TP0] RuntimeError: Widget 17 of '/models/x' is too blue"
-    path = responder("rules", "new", line, "-o", str(tmp_path)).stdout.strip()
-    rule = tomllib.loads(open(path).read())
+    path = Path(responder("rules", "new", line, "-o", str(tmp_path)).stdout.strip())
+    rule = tomllib.loads(path.read_text())
     assert rule["exception"] == "RuntimeError"
     tested = responder("rules", "test", str(tmp_path))
-    assert "does not match" not in tested.stdout
-    assert "TODO" in open(path).read()
+    assert f"{path}:" not in "".join(line for line in tested.stdout.splitlines() if "does not match" in line)
+    assert "TODO" in path.read_text()
 
 
 def test_error_records_become_drafts(tmp_path):

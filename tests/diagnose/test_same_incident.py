@@ -8,8 +8,8 @@ from tests.diagnosing import findings, replayed, rules_of
 from tests.wrapping import WRAPPERS
 
 HEALTHY = [
-    "[2026-09-14 06:{minute:02}:08 TP0] Decode batch, #running-req: 3, #token: 2291, token usage: 0.01, cuda graph: True",
-    "[2026-09-14 06:{minute:02}:06 TP0] Prefill batch, #new-seq: 1, #new-token: 512, #cached-token: 0, token usage: 0.0",
+    "[2026-09-14 06:{minute:02}:08 TP0] Decode batch, #running-req: 3, #token: 2291, token usage: 0.01, ",
+    "[2026-09-14 06:{minute:02}:06 TP0] Prefill batch, #new-seq: 1, #new-token: 512, #cached-token: 0, ",
     'INFO:     10.4.0.9:51234 - "POST /v1/chat/completions HTTP/1.1" 200 OK',
 ]
 
@@ -53,7 +53,11 @@ def test_ranks_interleaving_cuts_and_a_healthy_hour_change_nothing(program, caus
     ranks = data.draw(st.integers(1, 16))
     interleaved = data.draw(st.booleans())
     copies = [rank_log(line, rank).splitlines() for rank in range(ranks)]
-    lines = [part for group in zip(*copies, strict=True) for part in group] if interleaved else sum(copies, [])
+    lines = (
+        [part for group in zip(*copies, strict=True) for part in group]
+        if interleaved
+        else [line for copy in copies for line in copy]
+    )
     lines += [
         "[2026-09-14 07:02:14] Received sigquit from a child process. It usually means the child failed.",
         "Killed",
@@ -71,7 +75,10 @@ def test_ranks_interleaving_cuts_and_a_healthy_hour_change_nothing(program, caus
 def test_any_wrapper_and_a_cut_into_two_files_change_nothing(program, causes, tmp_path_factory, data):
     rule, line = data.draw(st.sampled_from(causes))
     lines = "".join(rank_log(line, rank) for rank in range(data.draw(st.integers(1, 4)))).splitlines()
-    lines += ["[2026-09-14 07:02:14] Received sigquit from a child process. It usually means the child failed.", "Killed"]
+    lines += [
+        "[2026-09-14 07:02:14] Received sigquit from a child process. It usually means the child failed.",
+        "Killed",
+    ]
     wrap = WRAPPERS[data.draw(st.sampled_from(sorted(WRAPPERS)))]
     cut = data.draw(st.integers(0, len(lines)))
     folder = tmp_path_factory.mktemp("wrapped")

@@ -26,8 +26,8 @@ def corpus(seed: int) -> str:
     lines: list[str] = []
     for _ in range(12):
         lines.append(BANNER)
-        for _ in range(chance.randrange(2000)):
-            lines.append(chance.choice(HEALTHY).format(minute=chance.randrange(60)))
+        healthy = chance.randrange(2000)
+        lines += [chance.choice(HEALTHY).format(minute=chance.randrange(60)) for _ in range(healthy)]
         copies = [rank_log(chance.choice(ERRORS), rank).splitlines() for rank in range(chance.randrange(1, 5))]
         lines += [line for group in zip(*copies, strict=True) for line in group]
     return "".join(f"{line}\n" for line in lines)
