@@ -7,11 +7,12 @@ GPU another page size.
 import msgspec
 from msgspec.structs import replace
 
+from responder.advise.capability import remedies, situation, verdict
 from responder.advise.command.launch import Command
 from responder.advise.command.secret import mask
-from responder.advise.learn import Host, learn
+from responder.advise.learn import Host, learn, parsed
 from responder.advise.remedies import Resolved, resolve
-from responder.advise.verify import Refusal, refusals
+from responder.advise.verify import Refusal, attention_backends, refusals
 from responder.catalogue import Rule
 from responder.nouns import Remedy
 
@@ -60,6 +61,8 @@ def checked(option: Resolved, rules: tuple[Rule, ...], host: Host) -> Remedy:
         return replace(remedy, applies="no", why=f"{remedy.why} {reason}".strip(), relaunch=None)
     known = host.gpu.sm is not None and host.server.version is not None
     remedy = replace(remedy, verified="catalogue" if known else "none")
+    if remedy.applies == "yes" and (unproven := _unproven(settled.command, host)):
+        remedy = replace(remedy, applies="unknown", why=f"{remedy.why} {unproven}".strip())
     if not settled.remedies:
         return remedy
     further = [step.relaunch for step in settled.remedies if step.relaunch is not None]
@@ -74,6 +77,18 @@ def checked(option: Resolved, rules: tuple[Rule, ...], host: Host) -> Remedy:
         why=" ".join([remedy.why, *(f"Then {step.title[:1].lower()}{step.title[1:]}." for step in settled.remedies)]),
         relaunch=replace(relaunch, command=mask(settled.command), diff=net(lines)),
     )
+
+
+def _unproven(command: Command, host: Host) -> str:
+    """Why an attention backend that the command newly brings in may not run; empty where none is in doubt."""
+    launched, _ = parsed(host.command)
+    before = attention_backends(learn(host, launched)) if launched is not None else {}
+    known = learn(host, command)
+    at = situation(known)
+    for phase, backend in attention_backends(known).items():
+        if backend != before.get(phase) and (cell := verdict(backend, phase, at)).unproven:
+            return f"Unproven: {cell.why}"
+    return ""
 
 
 def net(lines: list[str]) -> tuple[str, ...]:
@@ -99,9 +114,16 @@ def certain_refusals(rules: tuple[Rule, ...], command: Command, host: Host) -> t
 
 
 def _first_that_mends(rules: tuple[Rule, ...], command: Command, host: Host, refusal: Refusal) -> Resolved | None:
-    """The first remedy that applies for certain and after which this rule refuses no longer."""
+    """The first remedy that applies for certain and after which this rule refuses no longer.
+
+    Where none of an attention backend's own does, the capability table names another backend.
+    """
     known = learn(host, command, phase="arguments", captures=refusal.captures)
-    for option in resolve(refusal.rule, known, command):
+    options = resolve(refusal.rule, known, command)
+    if refusal.rule.kind == "attention-backend":
+        others = replace(refusal.rule, remedy=remedies(situation(known), attention_backends(known)))
+        options += resolve(others, known, command)
+    for option in options:
         if option.remedy.applies != "yes" or option.after is None:
             continue
         still = certain_refusals(rules, option.after, host)
