@@ -45,7 +45,7 @@ def pattern_for(message: str) -> str:
     """A pattern for a message: its fixed words, with a wildcard for numbers, paths and quoted values."""
     parts, at = [], 0
     for variable in _VARIABLE.finditer(message):
-        parts += [_escaped(message[at : variable.start()]), r"\d+" if variable[0].isdigit() else ".{1,200}"]
+        parts += [_escaped(message[at : variable.start()]), r"\d+" if variable[0].isdigit() else ".+"]
         at = variable.end()
     return "".join([*parts, _escaped(message[at:])])
 
