@@ -2,6 +2,7 @@
 
 import glob
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 from responder.advise.gpu.nvml import query_gpus
 from responder.advise.learn import parsed
 from responder.cli.config import read
+from responder.publish.slack.token import Secret, TokenError, find_token, find_webhook
 from responder.run.config import Config, state_dir
 
 
@@ -94,8 +96,6 @@ def _state(config: Config) -> Finding:
 
 
 def _slack(config: Config, online: bool) -> Iterator[Finding]:
-    from responder.publish.slack.token import TokenError, find_token, find_webhook
-
     slack = config.slack
     try:
         token = find_token(Path(slack.token_file) if slack.token_file else None)
@@ -112,12 +112,19 @@ def _slack(config: Config, online: bool) -> Iterator[Finding]:
     yield Finding("warn" if found.warning else "ok", f"Slack: {found.source}", found.warning or "")
     if token is not None and not slack.channel:
         yield Finding("fail", "Slack: a token but no channel", "set [slack] channel")
-    elif token is not None and online:
-        yield from _online(config, token)
+    elif online:
+        yield from _online(config, found)
 
 
-def _online(config: Config, token: object) -> Iterator[Finding]:
-    from responder.publish.slack.setup import check_online
+def _online(config: Config, secret: Secret) -> Iterator[Finding]:
+    from responder.publish.slack.online import check_bot, check_webhook
+    from responder.publish.slack.transport import client
 
-    for state, what, advice in check_online(config.slack.channel or "", token, config.slack.base_url):  # type: ignore[arg-type]
-        yield Finding(state, f"Slack: {what}", advice)
+    host = socket.gethostname()
+    if config.slack.channel and secret.value.startswith("xox"):
+        found = check_bot(client(secret, config.slack.base_url), config.slack.channel, host)
+    else:
+        found = check_webhook(secret, host)
+    states: dict[str, Literal["ok", "warn", "fail"]] = {"ok": "ok", "warning": "warn", "error": "fail"}
+    for one in found:
+        yield Finding(states[one.status], f"Slack: {one.text}")
