@@ -11,6 +11,7 @@ from responder.advise.command.launch import Command
 from responder.advise.command.shell import CommandError
 from responder.advise.facts import Known
 from responder.advise.flags import FlagTable
+from responder.advise.on_which_gpu import on_which_gpu
 from responder.advise.steps_taken import reverses
 from responder.advise.within import before, within
 from responder.catalogue import RemedySpec, Rule
@@ -87,7 +88,7 @@ class _Resolution:
         remedy = Remedy(
             title=_filled(self.spec.title, self.known.captures),
             applies=applies,
-            why=" ".join(self.reasons),
+            why=self._why(applies),
             set=dict(change.set),
             unset=change.unset,
             env=dict(change.env),
@@ -96,6 +97,13 @@ class _Resolution:
             relaunch=relaunch if applies != "no" else None,
         )
         return Resolved(remedy=remedy, after=after if applies != "no" else None)
+
+    def _why(self, applies: Applies) -> str:
+        """Why it helps; of one that depends on the GPU, first of all on which."""
+        where = on_which_gpu(self.spec.when, self.known) if applies == "unknown" and self.known.gpu.sm is None else ""
+        if not where:
+            return " ".join(self.reasons)
+        return where if self.spec.confidence == "certain" else f"{where}: {' '.join(self.reasons)}"
 
     def _applies(self) -> Applies:
         answer = _and(holds(self.spec.when, self.facts), self._in_release())

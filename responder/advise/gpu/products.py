@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-Platform = Literal["cuda", "rocm"]
+Platform = Literal["cuda", "rocm", "cpu"]
 
 _VENDOR_WORDS = frozenset({"nvidia", "tesla", "geforce", "grid", "amd", "instinct", "radeon"})
 """Words that the drivers print in front of a product's name and that tell no two products apart."""
@@ -89,6 +89,14 @@ def _match(words: tuple[str, ...]) -> Product | None:
 def _words(name: str) -> tuple[str, ...]:
     spaced = re.sub(r"\b([rg]tx)(?=\d)", r"\1 ", name.lower())
     return tuple(re.findall(r"[a-z0-9]+", spaced))
+
+
+@cache
+def known_as(sm: int) -> str:
+    """What people call the cards of a compute capability, or nothing."""
+    text = resources.files(__package__).joinpath("products.toml").read_text("utf-8")
+    tables = tomllib.loads(text)["architecture"]
+    return next((str(a["known_as"]) for a in tables if a.get("sm") == sm and "known_as" in a), "")
 
 
 @cache
