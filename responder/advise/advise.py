@@ -2,30 +2,34 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec.structs import replace
 
 from responder.advise.command.launch import Command
 from responder.advise.command.secret import mask_argv
 from responder.advise.facts import Known
-from responder.advise.learn import Host, learn, parsed
+from responder.advise.launch import Launch, log_launch
+from responder.advise.learn import Host, launched, learn, parsed
+from responder.advise.relaunch import applied, withheld
 from responder.advise.remedies import resolve
 from responder.advise.settle import checked
 from responder.advise.steps_taken import steps_after
 from responder.catalogue import Rule
 from responder.diagnose import Finding
-from responder.nouns import Clock, Evidence, Incident, Server, Symptom
+from responder.nouns import Clock, Evidence, Incident, Remedy, Server, Symptom
 
 
 def advise(finding: Finding, host: Host, rules: Mapping[str, Rule]) -> Incident:
     """The incident of a finding.  `rules` is the catalogue by id: it names the symptoms and checks the relaunch."""
+    host = _with_log(host, finding)
     command, problem = parsed(host.command)
-    known = learn(host, command, phase=finding.phase, captures=finding.captures)
+    known = learn(host, command, phase=finding.phase, captures=finding.captures, stated=finding.stated)
     earlier = [rules[rule] for rule in (*host.earlier, *finding.earlier) if rule in rules and rule != _id(finding)]
     known = replace(known, steps=steps_after(earlier))
     every = tuple(rules.values())
     resolved = resolve(finding.rule, known, command, _doubt(finding)) if finding.rule is not None else ()
-    remedies = tuple(checked(one, every, host) for one in resolved)
+    remedies = tuple(_shown(checked(one, every, host), host, known) for one in resolved)
     remedies = tuple(sorted(remedies, key=lambda remedy: ("yes", "unknown", "no").index(remedy.applies)))
     first = remedies[0] if remedies and remedies[0].applies == "yes" else None
     return Incident(
@@ -37,7 +41,7 @@ def advise(finding: Finding, host: Host, rules: Mapping[str, Rule]) -> Incident:
         severity=finding.severity,
         confidence=finding.confidence,
         phase=finding.phase,
-        cause=f"{finding.cause} ({problem}.)" if problem else finding.cause,
+        cause=" ".join([finding.cause, *(f"({one[:1].upper()}{one[1:]}.)" for one in _problems(host, problem))]),
         evidence=Evidence(
             path=finding.evidence.path,
             offset=finding.evidence.offset,
@@ -70,9 +74,36 @@ def stamp(time: datetime | None, clock: Clock) -> str | None:
     return (time.astimezone(UTC) if time.tzinfo and clock == "wrapper" else time).isoformat()
 
 
+def _with_log(host: Host, finding: Finding) -> Host:
+    """The host with the launch command that the log shows, where nothing better is known."""
+    said = log_launch(finding.stated) if host.command is None else None
+    if said is None:
+        return host
+    return launched(host, said if host.launch is None else replace(host.launch, **_command_of(said)))
+
+
+def _command_of(launch: Launch) -> dict[str, Any]:
+    return {name: getattr(launch, name) for name in ("command", "source", "complete", "where")}
+
+
+def _shown(remedy: Remedy, host: Host, known: Known) -> Remedy:
+    """The remedy as it may be shown: with how to apply it, or with the change alone where nobody vouches for more."""
+    if remedy.relaunch is None or not remedy.relaunch.complete:
+        return remedy
+    if not host.vouched:
+        return replace(remedy, relaunch=withheld(remedy.relaunch))
+    return replace(remedy, relaunch=applied(remedy.relaunch, host.launch, known))
+
+
+def _problems(host: Host, problem: str | None) -> list[str]:
+    """Why there is no launch command, or what is doubtful about it."""
+    note = host.launch.note if host.launch is not None else ""
+    return [one for one in (problem, note) if one]
+
+
 def _server(host: Host, known: Known, command: Command | None) -> Server:
     argv = mask_argv(command.argv) if command is not None else ()
-    return replace(host.server, command=argv, role=known.role, nnodes=known.nnodes)
+    return replace(host.server, command=argv, role=known.role, nnodes=known.nnodes, node_rank=known.node_rank)
 
 
 def _id(finding: Finding) -> str | None:

@@ -26,7 +26,9 @@ def versions_of(python: str) -> Versions:
     if found is None:
         return Versions()
     # Not resolved: a virtual environment's interpreter is a link out of it.
-    for folder in Path(found).parent.parent.glob("lib/python3*/*-packages"):
+    prefix = Path(found).parent.parent
+    # Debian's and Ubuntu's own interpreter, /usr/bin/python3, has what pip installed under /usr/local.
+    for folder in (*prefix.glob("lib/python3*/*-packages"), *prefix.glob("local/lib/python3*/*-packages")):
         sglang = _version(folder, "sglang")
         if sglang is not None:
             return Versions(sglang=sglang, torch_cuda=_torch_cuda(folder))

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from responder.advise.gpu.probes import probe_values
+from responder.advise.gpu.probes import gpu_platform, probe_values
 from responder.nouns import GpuFacts, Phase, Role
 
 
@@ -22,6 +22,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     gpu: GpuFacts = GpuFacts()
     role: Role = "unknown"
     nnodes: int | None = None
+    node_rank: int | None = None
     phase: Phase = "unknown"
     captures: Mapping[str, str] = {}
     steps: Mapping[str, int] = {}
@@ -60,6 +61,8 @@ def gpu_values(gpu: GpuFacts, release: str | None) -> dict[str, Any]:
         values["uniform"] = len({device.sm for device in gpu.devices}) == 1
     if gpu.sm is not None:
         values["sm"] = gpu.sm
+    if gpu_platform(gpu) == "cpu":
+        values |= {"sm": 0, "count": 0, "uniform": True}
     memory = [device.memory_mib for device in gpu.devices if device.memory_mib is not None]
     if memory:
         values["memory_gib"] = min(memory) // 1024

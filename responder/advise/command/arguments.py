@@ -277,6 +277,7 @@ _INVALID = {
     "size": "Invalid integer value: {text!r}",
     "json": "invalid loads value: {text!r}",
     "json_list": "Invalid JSON list: {text}",
+    "graph_backend": "tc_piecewise was removed; select breakable, full, or disabled",
     "graph": "--cuda-graph-config: {text!r} is not a mapping of decode and prefill",
 }
 """What a type says of a text that it refuses, where it is not argparse's own sentence."""
@@ -300,6 +301,8 @@ def _converted(type: str, text: str) -> Any:
             if not isinstance(phases, dict) or not phases.keys() <= {"decode", "prefill"}:
                 raise ValueError(text)
             return phases
+        case "graph_backend" if text == "tc_piecewise":
+            raise ValueError(text)
         case "nullable":
             return None if text in ("None", "") else text
     return text

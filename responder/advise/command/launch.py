@@ -25,6 +25,9 @@ _MODULES: dict[str, Entry] = {
     "sglang.srt.disaggregation.launch_lb": "router",
     "sglang.srt.disaggregation.mini_lb": "router",
 }
+MOST_LAYERS = 4
+"""Scripts within scripts that are looked into."""
+
 _INTERPRETER = re.compile(r"python[\d.]*|pypy[\d.]*|torchrun|accelerate|viztracer|nsys|py-spy")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?==)")
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
@@ -146,7 +149,7 @@ def _search(text: str, outer: tuple[Layer, ...]) -> Iterator[Command]:
         launch = _launch(simple)
         if launch is not None:
             yield Command((*outer, layer), *launch)
-        elif len(outer) < 4:
+        elif len(outer) < MOST_LAYERS:
             yield from _nested(layer, outer)
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from responder.advise.command.launch import Command
+from responder.advise.command.launch import MOST_LAYERS, Command
 from responder.advise.command.shell import CommandError, Edit, Word, apply, encode, simple_commands
 
 _STRONG = re.compile(
@@ -89,12 +89,12 @@ class _Secret:
 _ASSIGNED = re.compile(r"((?:--)?(?:[\w-]*[-_])?(?:key|token|password|secret)[= ]\s*)(?!-)[^\s'\"]+", re.IGNORECASE)
 
 
-def _edits(text: str) -> list[Edit]:
-    """The edits that mask one shell text."""
+def _edits(text: str, depth: int = 0) -> list[Edit]:
+    """The edits that mask one shell text; scripts within scripts down to a depth that nobody types."""
     edits: list[Edit] = []
     for simple in simple_commands(text):
         for before, word in zip(("", *(w.text for w in simple.words)), simple.words, strict=False):
-            inside = _script(before, word.text)
+            inside = _script(word.text, depth)
             edits += [word.splice(e.start, e.end, e.text) for e in inside]
             edits += [_hide(word, secret) for secret in _beside(inside, before, word.text)]
     return edits
@@ -102,16 +102,16 @@ def _edits(text: str) -> list[Edit]:
 
 def _text_edits(before: str, text: str) -> list[Edit]:
     """The edits that mask one word of an argv."""
-    inside = _script(before, text)
+    inside = _script(text, 0)
     return inside + [Edit(s.start, s.end, f"${s.variable}") for s in _beside(inside, before, text)]
 
 
-def _script(before: str, text: str) -> list[Edit]:
+def _script(text: str, depth: int) -> list[Edit]:
     """The edits that mask a word as the script it may be (`bash -c '…'`)."""
-    if not re.search(r"\s", text):
+    if depth >= MOST_LAYERS or not re.search(r"\s", text):
         return []
     try:
-        return _edits(text)
+        return _edits(text, depth + 1)
     except CommandError:
         return []
 

@@ -10,6 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 
+LIMIT = 1 << 17
+"""Characters of a command; Linux takes no longer argument either."""
+
+
 class CommandError(ValueError):
     """A command that cannot be read or edited; the message says where and why."""
 
@@ -83,6 +87,8 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 def simple_commands(text: str) -> list[Simple]:
     """The simple commands of a shell text, in order.  Raises CommandError where a quote is not closed."""
+    if len(text) > LIMIT:
+        raise CommandError(f"{len(text)} characters are more than any command has")
     found: list[Simple] = []
     words: list[Word] = []
     target = False

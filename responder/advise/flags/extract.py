@@ -31,7 +31,7 @@ TYPES = {
     "json_list_type": "json_list",
     "nullable_str": "nullable",
     "parse_cuda_graph_config_arg": "graph",
-    "parse_cuda_graph_backend_arg": "str",
+    "parse_cuda_graph_backend_arg": "graph_backend",
 }
 ACTIONS: dict[str, Action] = {
     "store_true": "true",

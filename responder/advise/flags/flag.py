@@ -18,8 +18,9 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The field of sglang's ServerArgs that it sets; the key of `args` and `typed` in a rule's conditions."""
     action: Action = "store"
     type: str = "str"
-    """`int`, `float`, `str`, `bool`, `json`, `json_list`, `graph` (the mapping of --cuda-graph-config), `size` (`4k`,
-    `1Mi` allowed), `nullable` (`None` allowed) or sglang's own name."""
+    """`int`, `float`, `str`, `bool`, `json`, `json_list`, `graph` (the mapping of --cuda-graph-config),
+    `graph_backend` (one that was removed is refused), `size` (`4k`, `1Mi` allowed), `nullable` (`None` allowed) or
+    sglang's own name."""
     nargs: Literal["+", "*", "?"] | None = None
     choices: tuple[str | int, ...] | None = None
     default: Any = None

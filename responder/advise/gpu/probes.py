@@ -72,7 +72,12 @@ def probe_values(facts: GpuFacts, release: str | None = None) -> dict[str, bool]
 
 
 def gpu_platform(facts: GpuFacts) -> Platform | None:
-    """`cuda` or `rocm`, as the devices' compute capabilities and names prove it; None where they do not or disagree."""
+    """`cuda` or `rocm`, as the devices' compute capabilities and names prove it; None where they do not or disagree.
+
+    `cpu` where the operator says that there is no GPU.
+    """
+    if facts.status == "ok" and facts.source == "option" and not facts.devices:
+        return "cpu"
     platforms = {p.platform for p in _named_products(facts)}
     if facts.sms:
         platforms.add("cuda")

@@ -20,6 +20,8 @@ class GpuSpecError(ValueError):
 def parse_gpu_spec(spec: str) -> GpuFacts:
     """The GPUs that `spec` names: `sm90`, `8xsm90`, `H100`, `1xsm86,1xsm89`, or a file of `responder gpu --json`.
 
+    `none` is a machine without one, where sglang serves with --device cpu.
+
     Raises GpuSpecError.
     """
     text = spec.strip()
@@ -27,6 +29,8 @@ def parse_gpu_spec(spec: str) -> GpuFacts:
         raise GpuSpecError(
             "--gpu is empty: give sm90, 8xsm90, a product such as H100, or a file of `responder gpu --json`"
         )
+    if text.lower() in ("none", "cpu"):
+        return GpuFacts(status="ok", source="option")
     path = Path(text).expanduser()
     if path.is_file():
         return _from_file(path)
