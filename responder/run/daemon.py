@@ -104,6 +104,8 @@ class Daemon:
             self._gone.update(gone)
             if changed:
                 self._gpu.refresh()
+            # Advice given before the launch command was known is given anew.
+            self._unsaved[server.config.name].update({finding.id: finding for finding in server.advised_anew()})
         if self._gpu.facts != self._facts:
             # Advice given before the GPUs were known is given anew.
             self._facts = self._gpu.facts
@@ -146,7 +148,7 @@ class Daemon:
         wall = self._clock.wall()
         for server in self.watched:
             for finding in self._unsaved[server.config.name].values():
-                incident = advise(finding, server.host(self._facts), self._rules)
+                incident = advise(finding, server.host(self._facts, finding), self._rules)
                 incident = crashes.fold(connection, incident, finding.crashes, wall)
                 self._publisher.offer(connection, incident, wall)
         # What was told under its own id and then turned out to be part of another incident is over, too.

@@ -16,6 +16,7 @@ from responder.publish.slack.token import Secret, TokenError, find_token, find_w
 from responder.run.config import Config, ConfigError, Loaded, ServerConfig, state_dir
 from responder.run.daemon import Daemon, Delivery
 from responder.run.gpu_watch import GpuWatch
+from responder.run.launch_watch import LaunchWatch
 from responder.run.notify import Notifier, watchdog_seconds
 from responder.run.watched import Watched
 from responder.scan import build_program
@@ -41,6 +42,7 @@ class Service(NamedTuple):
     daemon: Daemon
     database: Database
     followers: Sequence[Follower]
+    launches: LaunchWatch
 
     def reload(self) -> None:
         """What SIGHUP does: nothing is lost by a restart, so systemd may simply restart us."""
@@ -48,6 +50,7 @@ class Service(NamedTuple):
 
     def close(self) -> None:
         """Give everything back."""
+        self.launches.close()
         for follower in self.followers:
             follower.close()
         self.database.close()
@@ -74,14 +77,16 @@ def build(
     database = _database(state or state_dir(config), clock)
     saved = checkpoints.load(database.connection)
     watcher = FolderWatcher(waker, _on_event)
+    launches = LaunchWatch(config.server, waker.wake)
     watched = []
     for server in config.server:
         follower = Follower(
             _targets(server), saved, clock, waker, from_start=from_start, events=_on_event, watcher=watcher
         )
-        watched.append(Watched(server, program, follower))
+        watched.append(Watched(server, program, follower, launches))
     gpu = GpuWatch(query_gpus, waker.wake)
     gpu.refresh()
+    launches.start()
     publisher, delivery = _sinks(config, database, clock, waker, out, posting)
     daemon = Daemon(
         watched,
@@ -95,7 +100,7 @@ def build(
         notifier=Notifier(),
         watchdog=watchdog_seconds(),
     )
-    return Service(daemon, database, [server.follower for server in watched])
+    return Service(daemon, database, [server.follower for server in watched], launches)
 
 
 def _catalogue(config: Config) -> Catalogue:

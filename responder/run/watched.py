@@ -4,11 +4,12 @@ import socket
 
 from msgspec.structs import replace
 
-from responder.advise.environment import versions_of
-from responder.advise.learn import Host
-from responder.diagnose import Pipeline
+from responder.advise.learn import Host, launched
+from responder.diagnose import Finding, Pipeline
 from responder.nouns import GpuFacts, Server
 from responder.run.config import ServerConfig
+from responder.run.failed_launches import FailedLaunches
+from responder.run.launch_watch import LaunchWatch
 from responder.scan import Program
 from responder.sources.block import Block
 from responder.sources.follower import Follower
@@ -23,11 +24,16 @@ IDLE_SECONDS = 1800.0
 READY_SECONDS = 600.0
 """A server that has been ready this long has got over its faults."""
 
+LOOK_SECONDS = 5.0
+"""How often the launch watch is told which files the log lies in."""
+
 
 class Watched:
     """Feeds blocks to the diagnosis and says how far the log may be checkpointed."""
 
-    def __init__(self, config: ServerConfig, program: Program, follower: Follower) -> None:
+    def __init__(
+        self, config: ServerConfig, program: Program, follower: Follower, launches: LaunchWatch | None = None
+    ) -> None:
         self.config = config
         self.follower = follower
         self.pipeline = Pipeline(config.name, program)
@@ -35,6 +41,9 @@ class Watched:
         self._unwrappers: dict[str, Unwrapper] = {}
         self._read_to: dict[str, int] = {}
         self._host = _host_of(config)
+        self._launch_watch = launches
+        self._launches = FailedLaunches(config, launches)
+        self._told_at = float("-inf")
         self._active_at = 0.0
         self._ready = 0
         self._ready_since: float | None = None
@@ -52,6 +61,9 @@ class Watched:
         elif diagnosis.holds() and now - self._active_at > IDLE_SECONDS:
             diagnosis.close()
         self._hold()
+        if self._launch_watch is not None and now - self._told_at >= LOOK_SECONDS:
+            self._told_at = now
+            self._launch_watch.follow(self.config.name, [file.path for file in self.follower.status()])
         return bool(blocks)
 
     def recovered(self, now: float) -> bool:
@@ -61,9 +73,13 @@ class Watched:
         self._ready_since = None
         return True
 
-    def host(self, gpu: GpuFacts) -> Host:
-        """What is known of the server now."""
-        return replace(self._host, gpu=gpu)
+    def host(self, gpu: GpuFacts, finding: Finding | None = None) -> Host:
+        """What is known of the server now; of the launch that failed, where a finding is given."""
+        return launched(replace(self._host, gpu=gpu), self._launches.of(finding))
+
+    def advised_anew(self) -> list[Finding]:
+        """The findings whose launch command may have become known since the last call."""
+        return self._launches.open_again(self.pipeline.diagnosis.findings())
 
     def _feed(self, block: Block) -> None:
         unwrapper = self._unwrappers.get(block.file_id)
@@ -85,15 +101,12 @@ class Watched:
 
 
 def _host_of(config: ServerConfig) -> Host:
-    found = versions_of(config.python).sglang if config.python else None
-    version = found or config.sglang
     server = Server(
         name=config.name,
         host=socket.gethostname(),
         unit=config.unit or config.journal,
         role=config.role,
-        version=version,
-        version_from="environment" if found else "option" if version else "unknown",
-        command_from="config" if config.command else "unknown",
+        version=config.sglang,
+        version_from="option" if config.sglang else "unknown",
     )
-    return Host(server=server, command=config.command)
+    return Host(server=server)

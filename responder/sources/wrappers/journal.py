@@ -15,6 +15,7 @@ _Value = str | list[int | str | _Bytes] | None
 _LABELS = {
     "_PID": "pid",
     "_SYSTEMD_UNIT": "unit",
+    "_CMDLINE": "cmdline",
     "_TRANSPORT": "transport",
     "_HOSTNAME": "host",
     "CONTAINER_NAME": "container",
