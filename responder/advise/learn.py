@@ -1,6 +1,7 @@
 """What can be known of a server from its launch command, its log and its host."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,6 +26,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     gpu: GpuFacts = GpuFacts()
     earlier: tuple[str, ...] = ()
     """Rules of the failures of this server before this one, oldest first."""
+    folder: Path | None = None
+    """The server's working directory, from which a relative model path counts; None where it is not known."""
     launch: Launch | None = None
     """Where the command was found, with the environment beside it; None for one that was given on the command line."""
 
@@ -81,16 +84,16 @@ def learn(
     release = host.server.version or release
     known = Known(release=release, gpu=host.gpu, role=host.server.role, phase=phase, captures=captures or {})
     if command is not None:
-        known = _with_command(known, command, host.launch.env if host.launch is not None else {})
+        known = _with_command(known, command, host.launch.env if host.launch is not None else {}, host.folder)
     resolved = parse_server_args(f"server_args={stated['server_args']}") if stated and "server_args" in stated else None
     return known if resolved is None else _with_resolved(known, resolved)
 
 
-def _with_command(known: Known, command: Command, env: Mapping[str, str]) -> Known:
+def _with_command(known: Known, command: Command, env: Mapping[str, str], folder: Path | None) -> Known:
     found = read(command, known.release)
     place = place_of(command, found)
     env = {**env, **command.env}
-    model = model_facts(_text(place.model_path))
+    model = model_facts(_text(place.model_path), folder)
     gpu = gpu_values(known.gpu, known.release)
     return replace(
         _placed(known, place),

@@ -1,6 +1,7 @@
 """`responder preflight`: would this launch command be refused, and what to run instead."""
 
 import sys
+from pathlib import Path
 
 import click
 import msgspec
@@ -47,7 +48,7 @@ def preflight(gpu_spec: str | None, version: str | None, as_json: bool, command:
         version_from="option" if version else "environment" if release else "unknown",
         command_from="option",
     )
-    result = examine(load_catalogue().rules, launch, Host(server=server, command=launch.text, gpu=gpu))
+    result = examine(load_catalogue().rules, launch, Host(server=server, command=launch.text, gpu=gpu, folder=Path.cwd()))
     if as_json:
         click.echo(msgspec.json.encode(_as_json(result)))
     else:
