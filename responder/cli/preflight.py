@@ -48,7 +48,8 @@ def preflight(gpu_spec: str | None, version: str | None, as_json: bool, command:
         version_from="option" if version else "environment" if release else "unknown",
         command_from="option",
     )
-    result = examine(load_catalogue().rules, launch, Host(server=server, command=launch.text, gpu=gpu, folder=Path.cwd()))
+    host = Host(server=server, command=launch.text, gpu=gpu, folder=Path.cwd())
+    result = examine(load_catalogue().rules, launch, host)
     if as_json:
         click.echo(msgspec.json.encode(_as_json(result)))
     else:
