@@ -22,6 +22,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     release: str | None = None
     platform: str | None = None
     sm: int | None = None
+    torch_cuda: str | None = None
     model: Model | None = None
     strategy: Strategy | None = "off"
     """How a prompt is sharded: `off` not at all, `none` asked for by --attn-cp-size without a strategy."""
@@ -35,6 +36,7 @@ def situation(known: Known) -> Situation:
         release=known.release,
         platform=gpu_platform(known.gpu),
         sm=known.gpu.sm,
+        torch_cuda=known.gpu.torch_cuda,
         model=_model(known.model),
         strategy=_strategy(args, known.release),
         kv_dtype=args.get("kv_cache_dtype"),

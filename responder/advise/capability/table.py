@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from responder.advise.capability.situation import Situation
-from responder.advise.within import within
+from responder.advise.within import before, within
 
 TABLE = Path(__file__).with_name("backends.toml")
 
@@ -29,6 +29,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     phases: tuple[AttentionPhase, ...] = ()
     platforms: tuple[str, ...] = ()
     sm: tuple[int, ...] = ()
+    torch_cuda: str | None = None
     models: tuple[str, ...] = ()
     strategy: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
@@ -43,6 +44,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             not self.phases or phase in self.phases,
             _in(at.platform, self.platforms),
             _in(at.sm, self.sm),
+            self.torch_cuda is None or at.torch_cuda is None or not before(at.torch_cuda, self.torch_cuda),
             _in(at.model, self.models),
             _in(at.strategy, self.strategy),
             _in(at.kv_dtype, self.dtypes),
