@@ -22,7 +22,7 @@ from responder.nouns import Clock, Evidence, Incident, Remedy, Server, Symptom
 
 def advise(finding: Finding, host: Host, rules: Mapping[str, Rule]) -> Incident:
     """The incident of a finding.  `rules` is the catalogue by id: it names the symptoms and checks the relaunch."""
-    host = _with_log(host, finding)
+    host = _with_release(_with_log(host, finding), finding.rule)
     command, problem = parsed(host.command)
     known = learn(host, command, phase=finding.phase, captures=finding.captures, stated=finding.stated)
     earlier = [rules[rule] for rule in (*host.earlier, *finding.earlier) if rule in rules and rule != _id(finding)]
@@ -104,6 +104,13 @@ def _problems(host: Host, problem: str | None) -> list[str]:
 def _server(host: Host, known: Known, command: Command | None) -> Server:
     argv = mask_argv(command.argv) if command is not None else ()
     return replace(host.server, command=argv, role=known.role, nnodes=known.nnodes, node_rank=known.node_rank)
+
+
+def _with_release(host: Host, rule: Rule | None) -> Host:
+    """The host with the release that the wording proves, where nobody said and only one release prints it."""
+    if host.server.version is not None or rule is None or rule.since is None or rule.since != rule.until:
+        return host
+    return replace(host, server=replace(host.server, version=rule.since, version_from="rule"))
 
 
 def _id(finding: Finding) -> str | None:

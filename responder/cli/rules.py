@@ -76,7 +76,9 @@ def _is_of(problem: str, path: Path | None) -> bool:
 
 @rules.command()
 @click.argument("rule_id", metavar="ID")
-def show(rule_id: str) -> None:
+@click.option("--gpu", "gpu_spec", metavar="SPEC", help="Only the remedies that can hold on these GPUs.")
+@click.option("--sglang", "version", metavar="VERSION", help="Only the remedies that this release can say.")
+def show(rule_id: str, gpu_spec: str | None, version: str | None) -> None:
     """A rule's page: what it means, why it happens, what to do, a real sample."""
     from responder.cli.page import page
 
@@ -86,8 +88,28 @@ def show(rule_id: str) -> None:
         near = difflib.get_close_matches(rule_id, known, 3)
         hint = f"; did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
         raise Failure(f"no rule is called `{rule_id}`{hint}")
-    for line in page(rule):
+    for line in page(_narrowed(rule, gpu_spec, version)):
         click.echo(line)
+
+
+def _narrowed(rule: Rule, gpu_spec: str | None, version: str | None) -> Rule:
+    """The rule with the remedies that these GPUs and this release do not rule out."""
+    if gpu_spec is None and version is None:
+        return rule
+    from responder.advise.facts import gpu_values
+    from responder.advise.within import within
+    from responder.catalogue.conditions import holds
+    from responder.cli.options import checked_version, gpu_facts
+
+    release = checked_version(version)
+    facts = {"gpu": gpu_values(gpu_facts(gpu_spec), release)}
+    kept = [
+        remedy
+        for remedy in rule.remedy
+        if holds(remedy.when, facts) is not False
+        and (release is None or within(release, remedy.since, remedy.until) is not False)
+    ]
+    return msgspec.structs.replace(rule, remedy=tuple(kept))
 
 
 @rules.command()

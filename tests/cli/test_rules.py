@@ -21,6 +21,14 @@ def test_a_page_says_what_it_means_and_what_to_do():
         assert heading in page
 
 
+def test_a_page_for_one_gpu_holds_only_what_can_help_there():
+    whole = responder("rules", "show", "trtllm-mha-prefill-cp-needs-sm100").stdout
+    sm120 = responder("rules", "show", "trtllm-mha-prefill-cp-needs-sm100", "--gpu", "sm120").stdout
+    assert "Use FlashAttention 3 for prefill" in whole
+    assert "Use FlashAttention 3 for prefill" not in sm120
+    assert "Turn context parallelism off" in sm120
+
+
 def test_a_draft_from_a_log_line_is_a_rule_that_matches_it(tmp_path):
     line = "[2026-09-14 07:02:10 TP0] RuntimeError: Widget 17 of '/models/x' is too blue"
     path = Path(responder("rules", "new", line, "-o", str(tmp_path)).stdout.strip())
