@@ -66,7 +66,7 @@ class _Resolution:
         self, rule: Rule, spec: RemedySpec, known: Known, facts: Bound, command: Command | None, why: str
     ) -> None:
         self.rule, self.spec, self.known, self.facts, self.command = rule, spec, known, facts, command
-        self.reasons = [_filled(spec.why, known.captures)] if spec.why else []
+        self.reasons = [filled(spec.why, known.captures)] if spec.why else []
         if why:
             self.reasons.append(why)
         self.flags = FlagTable.load().release(known.release or rule.until)
@@ -86,14 +86,14 @@ class _Resolution:
             # Nothing would differ from the command that failed.
             applies = "no"
         remedy = Remedy(
-            title=_filled(self.spec.title, self.known.captures),
+            title=filled(self.spec.title, self.known.captures),
             applies=applies,
             why=self._why(applies),
             set=dict(change.set),
             unset=change.unset,
             env=dict(change.env),
-            steps=tuple(_filled(step, self.known.captures) for step in self.spec.steps),
-            next=_filled(self.spec.next, self.known.captures),
+            steps=tuple(filled(step, self.known.captures) for step in self.spec.steps),
+            next=filled(self.spec.next, self.known.captures),
             relaunch=relaunch if applies != "no" else None,
         )
         return Resolved(remedy=remedy, after=after if applies != "no" else None)
@@ -155,7 +155,7 @@ class _Resolution:
 
     def _value(self, value: str | bool) -> str | bool | None:
         if isinstance(value, bool) or not value.startswith("="):
-            return value if isinstance(value, bool) else _filled(value, self.known.captures)
+            return value if isinstance(value, bool) else filled(value, self.known.captures)
         computed = evaluate(value[1:], self.facts)
         if computed is None or isinstance(computed, bool):
             return computed
@@ -197,6 +197,6 @@ def _and(*answers: bool | None) -> bool | None:
     return None if any(answer is None for answer in answers) else True
 
 
-def _filled(text: str, captures: Mapping[str, str]) -> str:
+def filled(text: str, captures: Mapping[str, str]) -> str:
     """A text with `{name}` replaced by what was captured, on one line."""
     return " ".join(re.sub(r"\{(\w+)\}", lambda m: captures.get(m[1], m[0]), text).split())

@@ -14,7 +14,7 @@ from responder.advise.capability import PHASES, AttentionPhase, as_rule, situati
 from responder.advise.command.arguments import read
 from responder.advise.command.launch import Command
 from responder.advise.facts import Known
-from responder.advise.within import before, within
+from responder.advise.within import before, same, within
 from responder.catalogue import Rule
 from responder.catalogue.conditions import Bound, holds
 from responder.nouns import Phase, Role
@@ -52,7 +52,10 @@ def parser_refusals(rules: tuple[Rule, ...], command: Command, release: str | No
     """What argparse refuses, by the rule that its message belongs to."""
     import regex
 
-    for problem in read(command, release).problems:
+    arguments = read(command, release)
+    # Another release's flags are a guess at this one's.
+    certain = release is not None and same(release, arguments.release.version)
+    for problem in arguments.problems:
         line = f"error: {problem.text}"
         for rule in rules:
             if rule.kind != "cli-arguments" or rule.role != "cause":
@@ -60,7 +63,7 @@ def parser_refusals(rules: tuple[Rule, ...], command: Command, release: str | No
             found = next((m for pattern in rule.patterns if (m := regex.search(pattern, line))), None)
             if found is not None:
                 captures = {name: value for name, value in found.groupdict().items() if value is not None}
-                yield Refusal(gate="arguments", rule=rule, text=line, captures=captures)
+                yield Refusal(gate="arguments", rule=rule, text=line, captures=captures, certain=certain)
                 break
 
 

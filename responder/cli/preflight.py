@@ -1,6 +1,7 @@
 """`responder preflight`: would this launch command be refused, and what to run instead."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -13,12 +14,17 @@ from responder.advise.environment import versions_of
 from responder.advise.gpu.nvml import query_gpus
 from responder.advise.learn import Host
 from responder.advise.preflight import Preflight
+from responder.advise.remedies import filled
+from responder.advise.verify import Refusal
 from responder.catalogue import load_catalogue
 from responder.cli.errors import Failure
 from responder.cli.options import checked_version, gpu_facts
 from responder.nouns import Server
 
 ACCEPTED, REFUSED, UNKNOWN = 0, 1, 3
+
+MOST_STEPS = 6
+"""Steps that are told where no change of flags helps."""
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -59,43 +65,56 @@ def preflight(gpu_spec: str | None, version: str | None, as_json: bool, command:
 
 
 def _as_json(result: Preflight) -> dict[str, object]:
-    def one(refusal: object) -> dict[str, object]:
-        return {
-            "gate": refusal.gate,  # type: ignore[attr-defined]
-            "rule": refusal.rule.id,  # type: ignore[attr-defined]
-            "title": refusal.rule.title,  # type: ignore[attr-defined]
-            "text": refusal.text,  # type: ignore[attr-defined]
-        }
-
     return {
         "verdict": result.verdict,
-        "refused_by": [one(refusal) for refusal in result.refused_by],
-        "doubts": [one(refusal) for refusal in result.doubts],
+        "refused_by": [_refusal(refusal) for refusal in result.refused_by],
+        "doubts": [_refusal(refusal) for refusal in result.doubts],
         "missing": list(result.missing),
+        "notes": list(result.notes),
         "remedies": [remedy.title for remedy in result.remedies],
         "relaunch": result.relaunch,
-        "unmended": [one(refusal) for refusal in result.unmended],
+        "unmended": [_refusal(refusal) for refusal in result.unmended],
+        "steps": list(result.steps),
     }
 
 
-def _told(result: Preflight, release: str | None) -> list[str]:
+def _refusal(refusal: Refusal) -> dict[str, object]:
+    rule, captures = refusal.rule, refusal.captures
+    return {
+        "gate": refusal.gate,
+        "rule": rule.id,
+        "title": filled(rule.title, captures),
+        "text": refusal.text,
+        "cause": filled(rule.cause, captures),
+    }
+
+
+def _told(result: Preflight, release: str | None) -> Iterator[str]:
     of = f"sglang {release}" if release else "sglang (release unknown)"
     if result.verdict == "accepted":
-        lines = [f"No known check of {of} refuses this command."]
+        yield f"No known check of {of} refuses this command."
     elif result.verdict == "unknown":
-        lines = ["Not enough is known to say:", *(f"  {text}" for text in result.missing)]
+        yield from ("Not enough is known to say:", *(f"  {text}" for text in result.missing))
     else:
-        lines = [f"{of} would refuse this command."]
-    for refusal in result.refused_by:
-        lines += ["", f"  {refusal.rule.title}", f"  {refusal.gate} · {refusal.rule.id}"]
-        lines += [f"  {refusal.text}"] if refusal.text else []
-        lines += [f"  {' '.join(refusal.rule.cause.split())}"]
+        yield f"{of} would refuse this command."
+    # Of what cannot be said for certain only that is told which the release alone leaves open.
+    guessed = [refusal for refusal in result.doubts if refusal.text] if result.verdict == "unknown" else []
+    for refusal in (*result.refused_by, *guessed):
+        yield from _told_refusal(refusal)
     if result.relaunch is not None:
-        lines += ["", "Run instead:", "", result.relaunch.command, ""]
-        lines += [f"  {line}" for line in result.relaunch.diff]
+        yield from ("", "Run instead:", "", result.relaunch.command, "")
+        yield from (f"  {line}" for line in result.relaunch.diff)
     for refusal in result.unmended:
-        lines += ["", f"No change of flags mends this: {refusal.rule.title}."]
-        lines += [f"  {step}" for remedy in refusal.rule.remedy for step in remedy.steps][:6]
+        yield from ("", f"No change of flags mends this: {filled(refusal.rule.title, refusal.captures)}.")
+    yield from (f"  {step}" for step in result.steps[:MOST_STEPS])
+    if result.notes:
+        yield from ("", *result.notes)
     if result.doubts and result.verdict != "unknown":
-        lines += ["", f"{len(result.doubts)} checks rest on what is not known here (the model's config.json, mostly)."]
-    return lines
+        yield from ("", f"{len(result.doubts)} checks rest on what is not known here.")
+
+
+def _told_refusal(refusal: Refusal) -> Iterator[str]:
+    yield from ("", f"  {filled(refusal.rule.title, refusal.captures)}", f"  {refusal.gate} · {refusal.rule.id}")
+    if refusal.text:
+        yield f"  {refusal.text}"
+    yield f"  {filled(refusal.rule.cause, refusal.captures)}"
