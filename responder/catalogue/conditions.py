@@ -29,7 +29,7 @@ def check(expression: str) -> None:
 
 
 class Bound:
-    """Facts made ready for many conditions: handing a map of hundreds of arguments over costs more than most answers."""
+    """Facts made ready for many conditions: handing hundreds of arguments over costs more than most answers."""
 
     def __init__(self, facts: Facts) -> None:
         self.activation = _environment().Activation(dict(facts))
