@@ -63,7 +63,12 @@ def _systemd(command: Command, name: str | None) -> str:
 
 
 def _systemd_word(text: str, references: tuple[str, ...]) -> str:
-    """One word as systemd reads it: `%` and `$` doubled, C-style quotes, `${NAME}` for a reference."""
+    """One word as systemd reads it: `%` and `$` doubled, C-style quotes, `${NAME}` for a reference.
+
+    A reference that is the whole word, bare, stays bare: only so does systemd split it into words, as a shell does.
+    """
+    if len(references) == 1 and text == f"${references[0]}":
+        return text
     return _quoted(_escape_dollars(text.replace("%", "%%"), references, ("$", "$$"), "${{{}}}"))
 
 
@@ -113,12 +118,19 @@ def _parts(command: Command, *, inside: bool = False) -> tuple[list[_Text], list
     if inside and container_run(layer) is not None:
         if layer.inner is not None:
             return _shell(layer.words[layer.inner].text), variables
-        return [(word.text, _references(word)) for word in layer.words[command.program :]], variables
+        return [_said(word) for word in layer.words[command.program :]], variables
     if not _is_plain(layer):
         return _shell(layer.text), []
     leading = next((i for i, word in enumerate(layer.words) if not re.match(r"[A-Za-z_]\w*=", word.text)), 0)
     ours = [(v.name, v.value) for v in command.variables if not v.open and v.layer == 0 and v.word < leading]
-    return [(word.text, _references(word)) for word in layer.words[leading:]], ours
+    return [_said(word) for word in layer.words[leading:]], ours
+
+
+def _said(word: Word) -> _Text:
+    """A word with its references; a lone one within quotes as `${NAME}`, which no keeper splits."""
+    references = _references(word)
+    lone = len(references) == 1 and not word.splits and word.text == f"${references[0]}"
+    return f"${{{references[0]}}}" if lone else word.text, references
 
 
 def _shell(text: str) -> list[_Text]:

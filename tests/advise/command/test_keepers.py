@@ -25,6 +25,11 @@ def test_a_drop_in_clears_the_command_and_escapes_what_systemd_expands() -> None
     ]
 
 
+def test_a_bare_reference_stays_bare_for_systemd_to_split_it() -> None:
+    wanted = 'ExecStart=sglang serve m $EXTRA --a ${MORE} --b x${THIRD}'
+    assert text("systemd", 'sglang serve m $EXTRA --a "$MORE" --b x$THIRD').splitlines()[-1] == wanted
+
+
 def test_what_needs_a_shell_gets_one_under_systemd() -> None:
     wanted = 'ExecStart=/bin/sh -c "cd /srv && exec sglang serve m > log"'
     assert text("systemd", "cd /srv && exec sglang serve m > log").splitlines()[-1] == wanted
