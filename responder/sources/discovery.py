@@ -22,6 +22,32 @@ def is_compressed(name: str) -> bool:
     return _COMPRESSED.search(name) is not None
 
 
+class Folder:
+    """Tells whether names came to a folder or left it.
+
+    Its time moves in steps, so a change that was just seen is reported once more: there may have been another.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: tuple[int, int] | None = None
+        self._settled = False
+
+    def changed(self) -> bool:
+        """Whether something may have changed since the last question."""
+        try:
+            info = self._path.stat()
+            stamp = (info.st_mtime_ns, info.st_ino)
+        except OSError:
+            stamp = (0, 0)
+        before, self._stamp = self._stamp, stamp
+        if stamp != before:
+            self._settled = False
+            return True
+        settled, self._settled = self._settled, True
+        return not settled
+
+
 @dataclass(slots=True)
 class _Glob:
     pattern: str
@@ -30,8 +56,10 @@ class _Glob:
     matcher: re.Pattern[str]
     found: list[str] = field(default_factory=list)
     looked: float = float("-inf")
-    stamp: tuple[int, int] = (0, 0)
-    settled: bool = False
+    folder: "Folder" = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = Folder(Path(self.pattern).parent)
 
 
 class Discovery:
@@ -54,9 +82,11 @@ class Discovery:
                 found.setdefault(path, pattern.pattern)
         return list(found.items())
 
-    def covers(self, path: str) -> bool:
-        """Whether a path, present or not, is one that is followed here."""
-        return path in self._literal or any(g.matcher.match(path) for g in self._globs)
+    def target_of(self, path: str) -> str | None:
+        """The path or glob under which `path`, present or not, is followed; None if it is not."""
+        if path in self._literal:
+            return path
+        return next((g.pattern for g in self._globs if g.matcher.match(path)), None)
 
     def folders(self) -> set[str]:
         """The folders in which names may appear."""
@@ -65,23 +95,10 @@ class Discovery:
         return named | plain | {str(Path(p).parent) for g in self._globs for p in g.found}
 
     def _expand(self, pattern: _Glob, now: float) -> list[str]:
-        # A folder's time moves in steps, so a change that was just seen is looked at once more.
-        stamp = _stamp(Path(pattern.pattern).parent) if pattern.plain else (0, 0)
-        unchanged = pattern.settled if stamp == pattern.stamp else False
-        rescan = RESCAN_PLAIN if pattern.plain else RESCAN_DEEP
-        if unchanged and now - pattern.looked < rescan:
+        changed = pattern.plain and pattern.folder.changed()
+        if not changed and now - pattern.looked < (RESCAN_PLAIN if pattern.plain else RESCAN_DEEP):
             return pattern.found
-        pattern.settled = stamp == pattern.stamp
-        pattern.stamp = stamp
         pattern.looked = now
         names = glob.glob(pattern.pattern, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
         pattern.found = sorted(name for name in names if not is_compressed(name))
         return pattern.found
-
-
-def _stamp(folder: Path) -> tuple[int, int]:
-    try:
-        info = folder.stat()
-    except OSError:
-        return (0, 0)
-    return (info.st_mtime_ns, info.st_ino)

@@ -1,20 +1,29 @@
 """Every file that is followed or was: found again after a restart, after a rotation, and let go in the end."""
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from responder.sources.events import EventKind, SourceEvent, SourceEvents
 from responder.sources.followed import Followed
 from responder.sources.growing_file import GrowingFile
-from responder.sources.identity import FileKey
-from responder.sources.rotation import Folders, Sibling, begins_with, missed
+from responder.sources.identity import NOTHING, FileKey
+from responder.sources.rotation import Folders, Sibling, begins_with, is_as_left, missed
 from responder.sources.schedule import Limits, OpenFiles
 from responder.store.checkpoints import Checkpoint, Saved
 
 TIDY_SECONDS = 3600.0
 """How often checkpoints are renewed, and those of files long gone dropped."""
+
+
+CLOCK_STEP = 1.0
+"""Seconds by which a file's time stamp may lag behind the wall clock."""
+
+
+Found = Literal["new", "left", "rewritten"]
+"""How a file was found: never seen, as it was left, or under the same inode with another content."""
 
 
 class Moment(NamedTuple):
@@ -64,34 +73,37 @@ class Files:
 
     # Coming
 
-    def adopt(self, path: str, key: FileKey) -> tuple[Followed, bool]:
-        """Follow the file at `path`, from where an earlier run stopped if it is known: then the second is True.
-
-        Raises OSError when it cannot be opened.
-        """
+    def adopt(self, path: str, key: FileKey) -> tuple[Followed, Found]:
+        """Follow the file at `path`, from where it was left if it is known.  OSError when it cannot be opened."""
         entry = self._take_in(GrowingFile(path, path, key, self._events))
         before = self._known.pop(key, None) or self._renumbered(path, key)
         if before is None:
-            return entry, False
+            entry.fresh = True
+            return entry, "new"
         if entry.file.resume(before):
             self.report("resumed", path, entry.file.offset)
-        else:
-            # Emptied or replaced while nobody looked; a copy may still hold what was not read.
-            self.report("truncated", path, before.offset)
-            entry.file.generation = before.generation + 1
-            entry.after = self.take_missed(before, None, {}, gone=True, live=False)
-        return entry, True
+            return entry, "left"
+        # Emptied or replaced while nobody looked; a copy may still hold what was not read.
+        self.report("truncated", path, before.offset)
+        entry.file.generation = before.generation + 1
+        entry.after = self.take_missed(before, None, {}, gone=True, live=False)
+        return entry, "rewritten"
 
-    def recover(self, covers: Callable[[str], bool]) -> None:
-        """At the start: find the files that were renamed meanwhile, by their inodes, and read on in them."""
+    def recover(self, covers: Callable[[str], object]) -> set[str]:
+        """At the start: find the files that were renamed meanwhile, by their inodes, and read on in them.
+
+        Returns the paths of all files that were followed before, as far as `covers` has them.
+        """
+        paths = {last.path for last in self._known.values() if covers(last.path)}
         for key, last in sorted(self._known.items(), key=lambda item: item[1].modified_ns):
-            if not covers(last.path) or _leads_to(last.path, key):
+            if last.path not in paths or _leads_to(last.path, key):
                 continue
             sibling = self._sibling(last.real_path, key)
-            if sibling is None or not (last.offset == 0 or begins_with(sibling.path, last)):
+            if sibling is None or not is_as_left(sibling.path, last):
                 self._lost.add(key)
             elif sibling.size > last.offset + last.shown or self._is_recent(sibling):
                 self._adopt_sibling(last, sibling, None)
+        return paths
 
     def last_at(self, path: str) -> tuple[Checkpoint | None, Followed | None]:
         """The file that `path` led to last as far as is known, and that file if it is followed."""
@@ -99,6 +111,22 @@ class Files:
         read += [e.file.checkpoint(self.now.wall, held=False) for e in self if e.file.path == path]
         last = max(read, key=lambda c: c.modified_ns, default=None)
         return last, self._followed.get(key_of(last)) if last else None
+
+    def awaited(self, path: str, since: float) -> Checkpoint:
+        """Stands for the file that a path leads to while there has been none yet: nothing was read `since` then."""
+        return Checkpoint(
+            device=0,
+            inode=0,
+            file_id="",
+            generation=0,
+            path=path,
+            real_path=os.path.realpath(path),
+            offset=0,
+            head=NOTHING,
+            tail=NOTHING,
+            modified_ns=int((since - CLOCK_STEP) * 1e9),
+            seen=since,
+        )
 
     def is_lost(self, last: Checkpoint) -> bool:
         """Whether a file of an earlier run was not to be found at the start."""
@@ -121,6 +149,7 @@ class Files:
 
     def _adopt_sibling(self, last: Checkpoint, sibling: Sibling, resume_from: Checkpoint | None) -> Followed | None:
         file = GrowingFile(last.path, sibling.path, sibling.key, self._events)
+        file.real_path = last.real_path
         try:
             entry = self._take_in(file)
         except OSError:
@@ -128,11 +157,11 @@ class Files:
         entry.rotated = self.now.monotonic
         before = self._known.pop(sibling.key, None)
         before = resume_from or before
-        if before and not file.resume(before):
-            file.generation = before.generation + 1
+        if not (before and file.resume(before)):
+            file.generation = before.generation + 1 if before else 0
+            file.modified_ns = sibling.modified_ns
         self.report("rotated", last.path, file.offset)
-        file.modified_ns = sibling.modified_ns
-        file.notice(file.status())
+        file.notice(file.status(), at_home=False)
         return entry
 
     def _take_in(self, file: GrowingFile) -> Followed:
@@ -181,7 +210,7 @@ class Files:
 
     def _may_close(self, file: GrowingFile) -> bool:
         entry = self._followed[file.key]
-        return bool(entry.names) and entry.rotated is None and not (file.held or entry.copy_of)
+        return bool(entry.names) and entry.rotated is None and not (file.held or entry.originals)
 
     # Going
 
@@ -215,7 +244,7 @@ class Files:
 
     def positions(self) -> list[Checkpoint]:
         """See `Follower.positions`."""
-        changed = [(e, e.file.version) for e in self if e.stored != e.file.version and not e.copy_of]
+        changed = [(e, e.file.version) for e in self if e.stored != e.file.version and not e.originals]
         self._offered = (len(self._departed), changed)
         return [*self._departed, *(entry.file.checkpoint(self.now.wall) for entry, _ in changed)]
 

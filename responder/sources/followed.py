@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from responder.sources.discovery import Folder
 from responder.sources.growing_file import GrowingFile
 from responder.sources.identity import FileKey
 from responder.sources.pipe import Pipe
@@ -22,10 +23,12 @@ class Followed:
     """When it grew last; monotonic."""
     turn: int = 0
     """The poll that read it last."""
+    fresh: bool = False
+    """It was found just now, and nobody has looked into it yet."""
     after: "Followed | None" = None
     """The file that was at its path before: what is left of that one comes first."""
-    copy_of: "Followed | None" = None
-    """Looks like the copy that is made before truncating: held back until that is clear."""
+    originals: list["Followed"] = field(default_factory=list)
+    """It may be the copy, made before truncating, of one of these: held back until that is clear."""
     trouble: str = ""
     """Why it cannot be read at the moment, as it was reported."""
     stored: int = 0
@@ -40,6 +43,7 @@ class Slot:
     target: str
     """The path or glob, as given, that it comes from."""
     location: Path = field(init=False)
+    folder: Folder = field(init=False)
     current: Followed | None = None
     last: Checkpoint | None = None
     """How far the file was read that the path led to last; None while it leads to one."""
@@ -55,6 +59,7 @@ class Slot:
 
     def __post_init__(self) -> None:
         self.location = Path(self.path)
+        self.folder = Folder(self.location.parent)
 
 
 @dataclass(frozen=True, slots=True)

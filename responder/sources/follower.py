@@ -82,7 +82,8 @@ class Follower:
         self._files.now = Moment(self._clock.monotonic(), self._clock.wall())
         self._turn += 1
         if not self._started:
-            self._files.recover(self._discovery.covers)
+            for path in self._files.recover(self._discovery.target_of):
+                self._add_slot(path, self._discovery.target_of(path) or path)
         # Folders are listed after all paths were looked at: no rotation can hide between the two.
         looks = [(slot, _status(slot)) for slot in self._due()]
         self._files.folders.look_afresh()
@@ -139,22 +140,27 @@ class Follower:
     # Paths
 
     def _due(self) -> list[Slot]:
-        """The paths to look at now: in the first poll all, those that were read before first."""
+        """The paths to look at now: in the first poll all, `log` before `log.1`, and what was read before first."""
         found = dict(self._discovery.paths(self._files.now.monotonic))
         for path, target in found.items():
             if path not in self._slots:
-                last, previous = self._files.last_at(path)
-                self._slots[path] = Slot(path, target, last=last, previous=previous)
+                self._add_slot(path, target)
+        if not self._started:
+            return sorted(self._slots.values(), key=lambda slot: (slot.last is None, len(slot.path)))
         for path in [path for path, slot in self._slots.items() if path not in found and self._is_over(slot)]:
             del self._slots[path]
-        if not self._started:
-            return sorted(self._slots.values(), key=lambda slot: slot.last is None)
         hot: list[str] = []
         quiet: list[str] = []
         recent = self._files.now.monotonic - HOT_SECONDS
         for path, slot in self._slots.items():
             (hot if slot.current and slot.current.grown > recent else quiet).append(path)
         return [self._slots[path] for path in self._rounds.due(quiet, hot)]
+
+    def _add_slot(self, path: str, target: str) -> None:
+        last, previous = self._files.last_at(path)
+        if not last and target == path and target in self._saved_targets:
+            last = self._files.awaited(path, self._saved_targets[target])
+        self._slots[path] = Slot(path, target, last=last, previous=previous)
 
     def _is_over(self, slot: Slot) -> bool:
         """Whether nothing more is to be expected of a path that a glob found once."""
@@ -177,10 +183,8 @@ class Follower:
             slot.trouble = self._trouble(slot.path, slot.trouble, error)
         else:
             slot.trouble = self._trouble(slot.path, slot.trouble, None)
-            if slot.current:
-                slot.current.file.modified_ns = info.st_mtime_ns
-                if not slot.current.copy_of:
-                    slot.current.file.notice(info)
+            if slot.current and not slot.current.originals:
+                slot.current.file.notice(info, at_home=slot.current.file.path == slot.path)
 
     def _visit_fifo(self, slot: Slot, key: FileKey) -> None:
         if slot.pipe and slot.pipe.key != key:
@@ -193,12 +197,26 @@ class Follower:
     def _vanished(self, slot: Slot) -> None:
         if slot.current:
             self._leave(slot, slot.current)
-        elif slot.pipe:
+            return
+        if slot.pipe:
             slot.pipe.close()
             slot.pipe = None
-        elif not (slot.trouble or slot.last):
+        if slot.last is None and slot.path == slot.target:
+            slot.last = self._files.awaited(slot.path, self._files.now.wall)
+            slot.older = self._rotated_from(slot.last.real_path)
+        if slot.last and not slot.previous and not slot.trouble:
             slot.trouble = MISSING
             self._files.report("missing", slot.path)
+        if slot.last and slot.folder.changed():
+            self._take_missed(slot, slot.last)
+
+    def _take_missed(self, slot: Slot, last: Checkpoint) -> Followed | None:
+        """Follow what came and went at the path since it led to the file that was read last."""
+        gone = self._files.is_lost(last)
+        newest = self._files.take_missed(last, slot.previous, slot.older, gone=gone, live=False)
+        if newest and newest is not slot.previous:
+            slot.last, slot.previous = newest.file.checkpoint(self._files.now.wall), newest
+        return newest
 
     def _trouble(self, path: str, before: str, error: OSError | None) -> str:
         """Report trouble when it begins, changes or ends; returns what holds now."""
@@ -214,21 +232,28 @@ class Follower:
         if slot.current:
             self._leave(slot, slot.current)
         entry = self._files.get(key) or self._adopt(slot, key, size)
-        if slot.last and key_of(slot.last) != key:
-            lost = self._files.is_lost(slot.last)
-            entry.after = self._files.take_missed(slot.last, slot.previous, slot.older, gone=lost, live=False)
-        slot.older = {s.key: s.modified_ns for s in self._files.folders.rotated_from(entry.file.real_path)}
+        replaced = slot.last is not None and key_of(slot.last) != key
+        if slot.last and replaced:
+            entry.after = self._take_missed(slot, slot.last)
+        if replaced or entry.fresh:
+            slot.older = self._rotated_from(entry.file.real_path)
         slot.current, slot.last, slot.previous = entry, None, None
         entry.names += 1
         if entry.file.path == slot.path:
             entry.rotated = None
             entry.file.where = slot.path
 
+    def _rotated_from(self, path: str) -> dict[FileKey, int]:
+        return {s.key: s.modified_ns for s in self._files.folders.rotated_from(path)}
+
     def _leave(self, slot: Slot, entry: Followed) -> None:
         """The path does not lead to this file any more, but it may still be written to."""
         entry.names -= 1
-        slot.last, slot.previous, slot.current = entry.file.checkpoint(self._files.now.wall, held=False), entry, None
-        if entry.rotated is None and (entry.file.path == slot.path or not entry.names):
+        slot.current = None
+        own = entry.file.path == slot.path  # else rotation brought it here, and takes it on
+        if own:
+            slot.last, slot.previous = entry.file.checkpoint(self._files.now.wall, held=False), entry
+        if entry.rotated is None and (own or not entry.names):
             entry.rotated = self._files.now.monotonic
             self._files.report("rotated", slot.path, entry.file.offset)
 
@@ -240,15 +265,18 @@ class Follower:
             raise OSError(errno.EINVAL, "compressed: a finished log, for `responder replay`")
         if not (self._started or self._from_start or slot.target in self._saved_targets):
             slot.passed_over = (key, size)
-        entry, known = self._files.adopt(slot.path, key)
-        if known:
+        entry, found = self._files.adopt(slot.path, key)
+        if found == "left":
+            return entry
+        if found == "rewritten":
+            entry.originals = self._originals(slot)
             return entry
         if slot.passed_over and slot.passed_over[0] == key:
             entry.file.begin_at_end(min(size, slot.passed_over[1]))
         elif slot.last and self._took_its_place(slot.last, slot):
             entry.file.skip_what_was_read(slot.last)
         elif self._started or slot.target in self._saved_targets:
-            entry.copy_of = self._original(slot)
+            entry.originals = self._originals(slot)
         self._files.report("opened", slot.path, entry.file.offset)
         return entry
 
@@ -260,23 +288,20 @@ class Follower:
             gone = self._files.is_lost(last)
         return gone and last.offset >= MARKER_SIZE and begins_with(slot.path, last)
 
-    def _original(self, slot: Slot) -> Followed | None:
-        """The followed file of which the new one, going by its name, may be the copy that precedes truncation."""
-        for base in bases_of(slot.location.name):
-            original = self._slots.get(str(slot.location.with_name(base)))
-            if original and original.current:
-                return original.current
-        return None
+    def _originals(self, slot: Slot) -> list[Followed]:
+        """The followed files of which a new one, going by its name, may be the copy that precedes truncation."""
+        paths = {str(slot.location.with_name(base)) for base in bases_of(slot.location.name)}
+        return [e for e in self._files if e.file.path in paths and e.file.path != slot.path]
 
     def _judge_copies(self) -> None:
         """Let go of files that are no copies after all, and of copies whose original was never truncated."""
         for entry in self._files:
-            if entry.copy_of:
+            if entry.originals:
                 waited = self._files.now.monotonic - entry.grown >= self._limits.rotate_wait
-                copy = entry.file.resembles(entry.copy_of.file.checkpoint(0.0, held=False))
-                if copy is False or waited:
-                    entry.copy_of = None
-                    if copy:
+                verdicts = [entry.file.resembles(original.file) for original in entry.originals]
+                if waited or not any(verdict is not False for verdict in verdicts):
+                    entry.originals = []
+                    if True in verdicts:
                         entry.file.begin_at_end(entry.file.status().st_size)
 
     # Reading
@@ -291,7 +316,7 @@ class Follower:
             if not entry.names:
                 try:
                     self._files.use(entry)
-                    entry.file.notice(entry.file.status())
+                    entry.file.notice(entry.file.status(), at_home=False)
                 except OSError as error:
                     self._failed(entry, error)
 
@@ -299,12 +324,12 @@ class Follower:
         """What is new in all files, the longest unserved first, as far as the budget goes."""
         blocks: list[Block] = []
         pipes = self._pipes()
-        wanting = [e for e in self._files if e.file.behind and not e.copy_of]
+        wanting = [e for e in self._files if e.file.behind and not e.originals]
         share = self._limits.share(len(wanting) + len(pipes))
         for pipe in pipes:
             blocks += pipe.read(share, self._files.now.wall)
         left = self._limits.budget
-        for entry in sorted(wanting, key=lambda e: (e.turn, e.file.modified_ns)):
+        for entry in sorted(wanting, key=lambda e: (e.turn, e.file.changed_ns)):
             for each in self._in_order(entry):
                 if left > 0 and each.file.behind:
                     blocks += self._read_one(each, share)
@@ -324,11 +349,14 @@ class Follower:
     def _read_one(self, entry: Followed, share: int) -> list[Block]:
         entry.turn = self._turn
         size = entry.file.size
+        blocks: list[Block] = []
         try:
             self._files.use(entry)
+            if self._hides_others(entry):
+                return []
             blocks = entry.file.read(share, self._files.now.wall)
         except RewrittenError:
-            return self._start_over(entry)
+            blocks = self._start_over(entry)
         except OSError as error:
             self._failed(entry, error)
             return []
@@ -337,22 +365,43 @@ class Follower:
             entry.grown = self._files.now.monotonic
         return blocks
 
+    def _hides_others(self, entry: Followed) -> bool:
+        """Whether a file of which nothing has been read yet was filled, copied and emptied since the last look.
+
+        Nothing in it would tell.  What is found beside it comes first.
+        """
+        unread = not (entry.file.file_id or entry.fresh or entry.rotated)
+        entry.fresh = False
+        if unread:
+            self._follow_missed(entry, gone=False)
+        return unread and entry.after is not None and entry.after.file.behind
+
     def _start_over(self, entry: Followed) -> list[Block]:
         """The file was truncated or rewritten.  What was not read of its old life may be found in a copy."""
         last = entry.file.checkpoint(self._files.now.wall, held=False)
         entry.grown = self._files.now.monotonic
         self._files.report("truncated", entry.file.path, last.offset)
-        for copy in [e for e in self._files if e.copy_of is entry]:
-            copy.copy_of = None
+        for copy in [e for e in self._files if entry in e.originals]:
             if copy.file.resume(last):
-                entry.after, copy.file.behind = copy, True
-            else:
+                copy.originals, entry.after, copy.file.behind = [], copy, True
+            elif copy.file.resembles(entry.file):
+                copy.originals = []
                 copy.file.begin_at_end(copy.file.status().st_size)
-        slot = self._slots.get(entry.file.path)
-        older = slot.older if slot else {}
-        entry.after = self._files.take_missed(last, entry.after, older, gone=True, live=True)
+            else:
+                copy.originals.remove(entry)
+        self._follow_missed(entry, gone=True)
         copied = any(e is not entry and last.file_id and e.file.file_id == last.file_id for e in self._files)
         return entry.file.start_over(self._files.now.wall, last_words=not copied)
+
+    def _follow_missed(self, entry: Followed, *, gone: bool) -> None:
+        """Follow the rotated files, before this one at its path, that nobody has seen yet."""
+        slot = self._slots.get(entry.file.path)
+        current = slot if slot and slot.current is entry else None
+        last = entry.file.checkpoint(self._files.now.wall, held=False)
+        older = current.older if current else {}
+        entry.after = self._files.take_missed(last, entry.after, older, gone=gone, live=True)
+        if current:
+            current.older = self._rotated_from(entry.file.real_path)
 
     def _failed(self, entry: Followed, error: OSError) -> None:
         """A file could not be read; what to do about it is seen at the next poll."""

@@ -20,7 +20,7 @@ from responder.sources.framing import (
     may_become_mark,
     not_text,
 )
-from responder.sources.identity import MARKER_SIZE, NOTHING, FileKey, continues, mark, marks, open_log
+from responder.sources.identity import MARKER_SIZE, NOTHING, FileKey, continues, mark, open_log
 from responder.store.checkpoints import Checkpoint, Marker
 
 SAMPLE = 4096
@@ -42,12 +42,13 @@ class GrowingFile:
         self.where = where
         """Where it can be opened now."""
         self.real_path = os.path.realpath(where)
+        """Its own path without symbolic links; stays too."""
         self.key = key
         self.generation = 0
         self.file_id = ""
         self.offset = 0
         self.modified_ns = 0
-        """Modification time when it was last seen at its own path."""
+        """Modification time at the last look while its own path led to it."""
         self.size = 0
         self.ignored = ""
         """Why nothing is read of it, if it is no text."""
@@ -60,7 +61,8 @@ class GrowingFile:
         self._events = events
         self._descriptor = -1
         self._encoding = UTF8
-        self._head = NOTHING
+        self._head = b""
+        """The first bytes; there are no more of them than a marker covers."""
         self._tail = NOTHING
         self._inside = False
         self._unfinished = b""
@@ -68,6 +70,7 @@ class GrowingFile:
         self._shown = 0
         self._stamp: tuple[int, int, int] | None = None
         self._settled = False
+        self._noticed_ns = 0
         self._hold: tuple[int, Marker] | None = None
 
     # Descriptor
@@ -97,14 +100,21 @@ class GrowingFile:
         """The open file's own status, whatever its name."""
         return os.fstat(self._descriptor)
 
+    @property
+    def changed_ns(self) -> int:
+        """Its modification time at the last look, under whatever name."""
+        return self._stamp[1] if self._stamp else 0
+
     # Looking
 
-    def notice(self, info: os.stat_result) -> None:
-        """Take in a new status: is there anything to look at?
+    def notice(self, info: os.stat_result, *, at_home: bool) -> None:
+        """Take in a new status, `at_home` if its own path leads to it: is there anything to look at?
 
         Time stamps move in steps, so that two changes can bear the same one: a file that changed is looked at once
         more when it seems at rest.
         """
+        if at_home:
+            self._noticed_ns = info.st_mtime_ns
         stamp = (info.st_size, info.st_mtime_ns, info.st_ctime_ns)
         if stamp != self._stamp:
             self._stamp, self._settled, self.behind = stamp, False, True
@@ -136,10 +146,12 @@ class GrowingFile:
         if not continues(self._descriptor, saved):
             return False
         self.file_id, self.generation, self.offset = saved.file_id, saved.generation, saved.offset
-        self._head, self._tail, self._inside, self._shown = saved.head, saved.tail, saved.cut, saved.shown
+        self._tail, self._inside, self._shown = saved.tail, saved.cut, saved.shown
         self.modified_ns = saved.modified_ns
         if self.file_id:
-            self._recognise(os.pread(self._descriptor, SAMPLE, 0))
+            sample = os.pread(self._descriptor, SAMPLE, 0)
+            self._head = sample[: saved.head.size]
+            self._recognise(sample)
         return True
 
     def skip_what_was_read(self, last: Checkpoint) -> None:
@@ -148,14 +160,15 @@ class GrowingFile:
             self._move_to(last.offset)
             self._inside = last.cut
 
-    def resembles(self, last: Checkpoint) -> bool | None:
-        """Whether this is a copy, or the beginning of one, of a file that was read so far; None: too little to say."""
+    def resembles(self, original: "GrowingFile") -> bool | None:
+        """Whether this is a copy, or the beginning of one, of what was read of another file; None: it is empty."""
         size = self.status().st_size
-        if size == 0 or size < last.head.size:
+        if size == 0:
             return None
-        if last.offset == 0 or not marks(last.head, self._descriptor, 0):
+        begins = os.pread(self._descriptor, len(original._head), 0)
+        if not original.offset or not original._head.startswith(begins):
             return False
-        return size < last.offset or continues(self._descriptor, last)
+        return size < original.offset or continues(self._descriptor, original.checkpoint(0.0, held=False))
 
     def start_over(self, arrived: float, *, last_words: bool) -> list[Block]:
         """The file was emptied or rewritten: a new life begins at its first byte.
@@ -167,8 +180,9 @@ class GrowingFile:
         self.generation += 1
         self.file_id = self.ignored = ""
         self.offset = self._pending = self._shown = 0
-        self._head = self._tail = NOTHING
-        self._inside, self._unfinished, self._hold, self.behind = False, b"", None, True
+        self._head, self._tail, self._unfinished = b"", NOTHING, b""
+        self._inside, self._hold, self.behind = False, None, True
+        self.modified_ns = self._noticed_ns or self.modified_ns
         self.version += 1
         return blocks
 
@@ -185,6 +199,7 @@ class GrowingFile:
             raise RewrittenError
         self.size = size
         if not self._proven_start():
+            self.modified_ns = self._noticed_ns or self.modified_ns
             self.behind = False
             return []
         known = self._tail.size
@@ -215,10 +230,11 @@ class GrowingFile:
         """Whether this is a text with something in it whose first bytes are still the same."""
         if not self.file_id:
             return self._begin()
-        if not marks(self._head, self._descriptor, 0):
+        head = os.pread(self._descriptor, MARKER_SIZE, 0)
+        if not head.startswith(self._head):
             raise RewrittenError
-        if self._head.size < min(MARKER_SIZE, self.size):
-            self._head = mark(os.pread(self._descriptor, MARKER_SIZE, 0))
+        if len(head) > len(self._head):
+            self._head = head
             self.version += 1
         return not self.ignored
 
@@ -227,8 +243,8 @@ class GrowingFile:
         sample = os.pread(self._descriptor, SAMPLE, 0)
         if may_become_mark(sample):
             return False
-        self._head = mark(sample[:MARKER_SIZE])
-        self.file_id = f"{self.key.device:x}-{self.key.inode:x}-{self.generation}-{self._head.digest.hex()[:12]}"
+        self._head = sample[:MARKER_SIZE]
+        self.file_id = f"{self.key.device:x}-{self.key.inode:x}-{self.generation}-{mark(self._head).digest.hex()[:12]}"
         self._recognise(sample)
         self._move_to(max(self.offset, len(self._encoding.mark)))
         return not self.ignored
@@ -264,6 +280,7 @@ class GrowingFile:
         return True
 
     def _take(self, chunk: bytes, known: int, arrived: float) -> list[Block]:
+        self.modified_ns = self._noticed_ns or self.modified_ns
         framed = divide(chunk, known, inside=self._inside, encoding=self._encoding)
         blocks = [self._block(piece, self.offset - known, arrived) for piece in framed.pieces]
         reached = self.offset - known + len(chunk)
@@ -322,7 +339,7 @@ class GrowingFile:
             offset=offset,
             shown=shown,
             cut=cut,
-            head=self._head,
+            head=mark(self._head),
             tail=tail,
             modified_ns=self.modified_ns,
             seen=wall,

@@ -107,7 +107,7 @@ def missed(
     result = []
     own = FileKey(last.device, last.inode)
     for sibling in rotated:
-        if sibling.key == own or sibling.modified_ns < last.modified_ns or known(sibling):
+        if (sibling.key == own and not gone) or sibling.modified_ns < last.modified_ns or known(sibling):
             continue
         if begins_with(sibling.path, last):
             if gone:
@@ -119,8 +119,11 @@ def missed(
 
 def begins_with(path: str, last: Checkpoint) -> bool:
     """Whether the file at `path` holds all that was read of another one.  Never where nothing was."""
-    if last.offset == 0:
-        return False
+    return last.offset > 0 and is_as_left(path, last)
+
+
+def is_as_left(path: str, last: Checkpoint) -> bool:
+    """Whether reading can go on in the file at `path` where it stopped then."""
     with _opened(path) as descriptor:
         return descriptor >= 0 and continues(descriptor, last)
 

@@ -2,8 +2,8 @@
 
 import os
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
@@ -51,8 +51,9 @@ class Saved:
     """What an earlier run left."""
 
     checkpoints: tuple[Checkpoint, ...] = ()
-    targets: frozenset[str] = frozenset()
-    """The paths and globs it followed.  A file that is new under one of them appeared since: it is read whole."""
+    targets: Mapping[str, float] = field(default_factory=dict)
+    """The paths and globs that were followed, with the wall clock's seconds since when.  A file that is new under one
+    of them appeared after that: it is read whole."""
 
 
 _COLUMNS = (
@@ -65,8 +66,8 @@ _SAVE = f"INSERT OR REPLACE INTO checkpoint ({_COLUMNS}) VALUES ({', '.join('?' 
 def load(connection: sqlite3.Connection) -> Saved:
     """Everything known of followed files."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM checkpoint")
-    targets = connection.execute("SELECT target FROM followed_target")
-    return Saved(tuple(map(_checkpoint, rows)), frozenset(os.fsdecode(target) for (target,) in targets))
+    targets = connection.execute("SELECT target, since FROM followed_target")
+    return Saved(tuple(map(_checkpoint, rows)), {os.fsdecode(target): since for target, since in targets})
 
 
 def save(connection: sqlite3.Connection, checkpoints: Iterable[Checkpoint]) -> None:
