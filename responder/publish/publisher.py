@@ -56,6 +56,7 @@ class Publisher:
         routes: Sequence[Route] = (),
         posting: Policy | None = None,
         redaction: RedactionPolicy | None = None,
+        buttons: bool = False,
         on_loud: Callable[[Incident, Decision], None] | None = None,
     ) -> None:
         self.channel = channel
@@ -63,6 +64,8 @@ class Publisher:
         self.routes = tuple(routes)
         self.posting = posting or Policy()
         self.redaction = redaction or RedactionPolicy()
+        self.buttons = buttons and mode == "bot"
+        """Whether a hub listens for buttons: without one they would be dead."""
         self.on_loud = on_loud
         """Called, within the transaction, with each redacted incident that is posted or broadcast."""
 
@@ -128,7 +131,8 @@ class Publisher:
     ) -> None:
         key = f"{incident.id}:post:{told.posts + 1 if told else 1}"
         again = decision.reason == "reopened"
-        self._post(connection, key, incident.id, self.channel_of(incident), message.root(incident, again=again), now)
+        payload = message.root(incident, again=again, buttons=self.buttons)
+        self._post(connection, key, incident.id, self.channel_of(incident), payload, now)
         self._reply(connection, key, incident, now)
         self._note(connection, incident, tell(incident, told, key, now, loud=True), decision.again_at, again=again)
         self._tell_listener(incident, decision)
@@ -222,7 +226,7 @@ class Publisher:
         self, connection: sqlite3.Connection, incident: Incident, post: str, again: bool, now: float
     ) -> None:
         if self.mode == "bot":
-            payload = message.root(incident, again=again)
+            payload = message.root(incident, again=again, buttons=self.buttons)
             channel = self.channel_of(incident)
             outbox.put_update(connection, incident=incident.id, parent=post, channel=channel, payload=payload, now=now)
 

@@ -122,7 +122,7 @@ def mask_argv(argv: Iterable[str]) -> tuple[str, ...]:
     masked: list[str] = []
     flag = ""
     for word in argv:
-        if flag and not word.startswith("--"):
+        if flag and not _IS_FLAG.fullmatch(word):
             masked.append(word if _HARMLESS.fullmatch(word) else "$" + _variable(flag))
         else:
             masked.append(mask_secrets(word))
@@ -140,6 +140,8 @@ def is_harmless(value: str) -> bool:
     """Whether a value is nothing, a reference to the environment, or masked already."""
     return _HARMLESS.fullmatch(value) is not None
 
+
+_IS_FLAG = re.compile(r"--[A-Za-z][\w-]*(?:=.*)?", re.DOTALL)
 
 _CLOSERS = ",;)]}"
 """What may stand right behind a bare value without being part of it."""

@@ -98,6 +98,12 @@ def relaunch_of(remedy: Remedy, incident: Incident) -> Relaunch | None:
     return incident.relaunch if remedy is first else None
 
 
+def relaunches(incident: Incident) -> list[tuple[Remedy, Relaunch]]:
+    """Every remedy that helps or may help and for which a whole command is known, with that command."""
+    found = [(remedy, relaunch_of(remedy, incident)) for remedy in incident.remedies if remedy.applies != "no"]
+    return [(remedy, relaunch) for remedy, relaunch in found if relaunch is not None and relaunch.complete]
+
+
 def icon(incident: Incident) -> str:
     """The sign in front of everything: how bad, or what has become of it."""
     return {"acknowledged": "👀", "resolved": "✅"}.get(incident.status, ICONS[incident.severity])
@@ -245,9 +251,13 @@ def times(incident: Incident) -> str:
 
 
 def sentence(text: str) -> str:
-    """The text with a capital letter and without a full stop, as the start of a sentence."""
+    """The text with a capital letter and without a full stop, as the start of a sentence.
+
+    A name that begins it (`fa3`, `--tp-size`) keeps its spelling.
+    """
     text = inert_line(text).rstrip(".")
-    return text[:1].upper() + text[1:]
+    first = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if first.isalpha() else text
 
 
 def facts(incident: Incident) -> list[tuple[str, str]]:

@@ -50,6 +50,18 @@ class SlackConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     base_url: str = "https://slack.com/api/"
     token_file: str | None = None
     webhook_file: str | None = None
+    buttons: bool = False
+    """Put buttons under alerts: for a fleet with a `responder hub`, which listens for them."""
+
+
+class HubConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Who may press the buttons that `responder hub` listens for."""
+
+    users: tuple[str, ...] = ()
+    """Slack's ids of people (`U…`); `*` for everybody who sees the channel."""
+    usergroups: tuple[str, ...] = ()
+    """Slack's ids of user groups (`S…`); asking for their members needs the scope usergroups:read."""
+    app_token_file: str | None = None
 
 
 class AlertmanagerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -95,6 +107,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     server: tuple[ServerConfig, ...] = ()
     slack: SlackConfig = SlackConfig()
+    hub: HubConfig = HubConfig()
     alertmanager: AlertmanagerConfig = AlertmanagerConfig()
     publish: PublishConfig = PublishConfig()
     state: StateConfig = StateConfig()
@@ -113,6 +126,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
 
 _SECTIONS: dict[str, type[msgspec.Struct]] = {
     "slack": SlackConfig,
+    "hub": HubConfig,
     "alertmanager": AlertmanagerConfig,
     "publish": PublishConfig,
     "state": StateConfig,

@@ -70,7 +70,6 @@ class Daemon:
         self._delivery, self._notifier, self._watchdog = delivery, notifier or Notifier(), watchdog
         self._unsaved: dict[str, dict[str, Finding]] = {server.config.name: {} for server in watched}
         self._gone: set[str] = set()
-        self._look_at: float | None = 0.0
         self._alive_at = self._status_at = float("-inf")
         self._reported: set[tuple[str, int]] = set()
         self._facts = gpu.facts
@@ -120,7 +119,9 @@ class Daemon:
         """Write all that is new in one transaction; where that fails, keep it for the next wake-up."""
         positions = [(server, server.follower.positions()) for server in self.watched]
         recovered = [server for server in self.watched if server.recovered(now)]
-        due = self._look_at is not None and self._look_at <= self._clock.wall()
+        # Asked each time, for another process may have set it: `responder incidents ack`, a hub.
+        look_at = incidents.next_look(self._database.connection)
+        due = look_at is not None and look_at <= self._clock.wall()
         news = any(self._unsaved.values()) or bool(recovered or due or self._gone)
         if not news and not any(saved for _, saved in positions):
             return
@@ -158,7 +159,7 @@ class Daemon:
         for incident in over:
             if incident.status != "resolved":
                 self._publisher.offer(connection, resolved(incident, wall), wall)
-        self._look_at = self._publisher.look_again(connection, wall)
+        self._publisher.look_again(connection, wall)
 
     def _report(self, server: Watched) -> None:
         """Say once what the scan had to give up."""

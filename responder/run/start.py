@@ -145,18 +145,25 @@ def _sinks(
         return Publisher(posting=posting, redaction=redaction, on_loud=Printer(out)), None
     # Imported only where Slack is used: its client costs a quarter of a second and 14 MB.
     from responder.publish.slack import sender as slack
+    from responder.publish.slack.thread_reader import ReadPresses, ThreadReader
     from responder.publish.slack.transport import BotTransport, WebhookTransport, client
 
     bot = mode == "bot"
     transport = BotTransport(client(secret, config.slack.base_url)) if bot else WebhookTransport(secret)
     sender = slack.Sender(transport, clock, waker.wake)
-    delivery = slack.Delivery(database, sender, clock)
+    presses = None
+    if bot and config.slack.buttons:
+        reader = ThreadReader(client(secret, config.slack.base_url), clock, waker.wake)
+        presses = ReadPresses(database, reader, clock)
+        reader.start()
+    delivery = slack.Delivery(database, sender, clock, presses)
     doubtful = delivery.recover()
     if doubtful:
         log.warning("messages were on their way when the last run ended; Slack is asked about them", count=doubtful)
     sender.start()
     channel = config.slack.channel or "webhook"
-    return Publisher(channel, mode=mode, posting=posting, redaction=redaction), delivery
+    buttons = config.slack.buttons
+    return Publisher(channel, mode=mode, posting=posting, redaction=redaction, buttons=buttons), delivery
 
 
 def _slack(config: Config) -> tuple[Mode, Secret | None]:

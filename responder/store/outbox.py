@@ -82,6 +82,15 @@ def put(
     _bury_orphans(connection, now)
 
 
+def adopt(connection: sqlite3.Connection, *, key: str, channel_id: str, ts: str, now: float) -> None:
+    """Know a post that another process sent, so that a reply can go into its thread."""
+    connection.execute(
+        "INSERT OR IGNORE INTO outbox (key, incident, kind, channel, payload, state, queued, due, done, channel_id, ts)"
+        " VALUES (:key, '', 'post', :channel, '{}', 'sent', :now, :now, :now, :channel, :ts)",
+        {"key": key, "channel": channel_id, "ts": ts, "now": now},
+    )
+
+
 def put_update(
     connection: sqlite3.Connection, *, incident: str, parent: str, channel: str, payload: dict[str, Any], now: float
 ) -> None:
@@ -183,9 +192,10 @@ def counts(connection: sqlite3.Connection) -> dict[State, int]:
 
 
 def dead(connection: sqlite3.Connection, limit: int = 20) -> list[Row]:
-    """The newest dead letters, for `responder check`."""
+    """The newest dead letters, for `responder check`; what only fell with its post is not named besides it."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM outbox WHERE state = 'dead' AND parent IS NULL ORDER BY number DESC LIMIT ?", (limit,)
+        f"SELECT {_COLUMNS} FROM outbox WHERE state = 'dead' AND error IS NOT ? ORDER BY number DESC LIMIT ?",
+        (_ORPHAN, limit),
     ).fetchall()
     return [_row((*row, None, None)) for row in rows]
 
@@ -205,6 +215,25 @@ def channel_id(connection: sqlite3.Connection, channel: str) -> str | None:
     return str(found[0]) if found else None
 
 
+class Post(msgspec.Struct, frozen=True, kw_only=True):
+    """The message about one incident, as Slack knows it."""
+
+    incident: str
+    channel_id: str
+    ts: str
+
+
+def open_posts(connection: sqlite3.Connection, limit: int = 100) -> list[Post]:
+    """The messages of incidents that are not over, newest first."""
+    rows = connection.execute(
+        "SELECT i.id, o.channel_id, o.ts FROM incident i JOIN telling t ON t.incident = i.id"
+        " JOIN outbox o ON o.key = t.post WHERE i.status <> 'resolved' AND o.incident = i.id AND o.ts IS NOT NULL"
+        " AND o.channel_id IS NOT NULL ORDER BY o.number DESC LIMIT ?",
+        (limit,),
+    ).fetchall()
+    return [Post(incident=incident, channel_id=channel_id, ts=ts) for incident, channel_id, ts in rows]
+
+
 def loud_since(connection: sqlite3.Connection, since: float) -> int:
     """How many messages that ping were queued after `since`."""
     (count,) = connection.execute(
@@ -221,11 +250,14 @@ def prune(connection: sqlite3.Connection, now: float, kept: float = KEPT) -> Non
 def _bury_orphans(connection: sqlite3.Connection, now: float) -> None:
     """What belongs to a post that will never be there has nowhere to go."""
     connection.execute(
-        "UPDATE outbox SET state = 'dead', done = ?, error = 'its post was never sent'"
+        "UPDATE outbox SET state = 'dead', done = ?, error = ?"
         " WHERE state IN ('queued', 'ambiguous') AND parent IS NOT NULL"
         " AND parent NOT IN (SELECT key FROM outbox WHERE state <> 'dead')",
-        (now,),
+        (now, _ORPHAN),
     )
+
+
+_ORPHAN = "its post was never sent"
 
 
 def _encode(payload: dict[str, Any]) -> str:

@@ -123,5 +123,17 @@ CRASHES = (
     "CREATE INDEX crash_incident ON crash (incident)",
 )
 
-MIGRATIONS: tuple[str, ...] = (*CHECKPOINTS, *INCIDENTS, *OUTBOX, *CRASHES)
+PRESSES = (
+    """
+    CREATE TABLE press (
+        key      TEXT PRIMARY KEY NOT NULL,    -- names one press of a button, however often it is heard of
+        incident TEXT NOT NULL,
+        action   TEXT NOT NULL,
+        by       TEXT NOT NULL,
+        at       REAL NOT NULL                 -- wall clock, seconds
+    ) STRICT
+    """,
+)
+
+MIGRATIONS: tuple[str, ...] = (*CHECKPOINTS, *INCIDENTS, *OUTBOX, *CRASHES, *PRESSES)
 """Every statement in the order in which releases added them.  New ones go to the end."""

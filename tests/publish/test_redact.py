@@ -127,6 +127,11 @@ def test_redacting_twice_changes_nothing_more(case: tuple[str, str]) -> None:
     assert redact_text(once) == once
 
 
+def with_key(secret: str) -> tuple[str, ...]:
+    """As argparse takes it: it would read `--abc` for a flag of its own."""
+    return (f"--api-key={secret}",) if secret.startswith("-") else ("--api-key", secret)
+
+
 @settings(max_examples=150, deadline=None)
 @given(planted)
 def test_no_secret_stands_in_any_field_of_an_incident(case: tuple[str, str]) -> None:
@@ -143,7 +148,7 @@ def test_no_secret_stands_in_any_field_of_an_incident(case: tuple[str, str]) -> 
         captures={"text": line, "api_key": secret},
         remedies=(remedy,),
         references=(line,),
-        server=msgspec.structs.replace(incident.server, command=("sglang", "--api-key", secret)),
+        server=msgspec.structs.replace(incident.server, command=("sglang", *with_key(secret))),
     )
     out = msgspec.json.decode(msgspec.json.encode(redact_incident(planted_everywhere)))
     assert not any(leaks(secret, text) for text in strings(out))

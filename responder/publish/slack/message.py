@@ -14,6 +14,7 @@ from responder.publish import wording as words
 from responder.publish.inert import clip, inert, inert_line, mrkdwn
 from responder.publish.inert import code as inline_code
 from responder.publish.slack import blocks as b
+from responder.publish.slack.buttons import buttons as button_row
 
 Payload = dict[str, Any]
 
@@ -36,11 +37,13 @@ _FIELD = 160
 _URL = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'()*+,;=%-]{1,300}")
 
 
-def root(incident: Incident, *, again: bool = False) -> Payload:
-    """The alert itself; `again`: it came back after a resolution."""
+def root(incident: Incident, *, again: bool = False, buttons: bool = False) -> Payload:
+    """The alert itself; `again`: it came back after a resolution; `buttons`: a hub listens for them."""
     text = words.one_line(incident)
     body = [b.header(f"{_sign(incident, again)} {words.headline(incident)}"), _story(incident)]
     body += [b.fields(_fields(incident)), b.context(_context(incident))]
+    row = button_row(incident) if buttons else None
+    body += [row] if row else []
     return _payload(f"🔁 Again: {text}" if again and incident.status == "open" else text, body)
 
 
@@ -206,6 +209,8 @@ def _context(incident: Incident) -> list[str]:
         times.append(_date(incident.last_seen))
     if incident.resolved_at:
         seen.append(f"resolved {_date(incident.resolved_at)}")
+    elif incident.silenced_until:
+        seen.append(f"🔕 silenced until {_date(incident.silenced_until)}")
     place = inline_code(words.place(incident), 2 * _FIELD)
     return [*seen, " to ".join(times), place, inline_code(incident.id, _FIELD)]
 

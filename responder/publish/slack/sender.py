@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from responder.publish.slack.errors import Failure, read
+from responder.publish.slack.thread_reader import ReadPresses
 from responder.publish.slack.transport import Transport
 from responder.store import outbox
 from responder.store.database import Database, StoreUnavailableError
@@ -27,6 +28,8 @@ FIRST_WAIT = 2.0
 LONGEST_WAIT = 300.0
 DOUBT_WAIT = 5.0
 """Least seconds before asking for a message that may have arrived: it may still be on its way."""
+REVIVED = 24 * 3600.0
+"""Seconds for which a message that was refused is worth another attempt at the next start."""
 GIVE_UP = 3 * 24 * 3600.0
 """Seconds after which a message that never got through is a dead letter."""
 
@@ -110,9 +113,13 @@ class Sender:
 class Delivery:
     """The loop's side: rows out, outcomes in."""
 
-    def __init__(self, database: Database, sender: Sender, clock: WallClock) -> None:
+    def __init__(
+        self, database: Database, sender: Sender, clock: WallClock, presses: ReadPresses | None = None
+    ) -> None:
         self._database = database
         self._sender = sender
+        self._presses = presses
+        """Buttons that were pressed at a hub elsewhere, where messages have buttons."""
         self._clock = clock
         self._under_way: str | None = None
         self._unsettled: Outcome | None = None
@@ -121,9 +128,18 @@ class Delivery:
         """The last error, until a message gets through; for the health page and `responder check`."""
 
     def recover(self) -> int:
-        """At the start: what was on its way when the process died is in doubt.  Says how many rows."""
+        """At the start: what was on its way when the process died is in doubt.  Says how many rows.
+
+        Young dead letters get another chance, for a restart is how a mended token comes in; old rows are deleted.
+        """
+        now = self._clock.wall()
         with self._database.transaction() as connection:
-            return outbox.recover(connection, self._clock.wall())
+            outbox.prune(connection, now)
+            revived = outbox.revive(connection, now, now - REVIVED)
+            doubtful = outbox.recover(connection, now)
+        if revived:
+            log.info("dead letters are sent again", count=revived)
+        return doubtful
 
     def pump(self) -> float | None:
         """Settle what has ended and start what is due.  Never waits.
@@ -131,6 +147,8 @@ class Delivery:
         Returns when there is something to do again, in wall clock seconds; None: at the sender's wake-up.  When the
         disk is full nothing is sent, for it could not be noted; a later call goes on from there.
         """
+        if self._presses is not None:
+            self._presses.pump()
         try:
             if not self._settle():
                 return None
@@ -142,6 +160,8 @@ class Delivery:
     def close(self, patience: float) -> None:
         """At the end: give the row under way that many seconds, and note what became of it."""
         self._sender.stop(patience)
+        if self._presses is not None:
+            self._presses.close(1.0)
         try:
             self._settle()
         except StoreUnavailableError as error:

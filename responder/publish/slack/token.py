@@ -13,6 +13,8 @@ import msgspec
 
 CREDENTIAL = "slack-token"
 VARIABLE = "RESPONDER_SLACK_TOKEN"
+APP_CREDENTIAL = "slack-app-token"
+APP_VARIABLE = "RESPONDER_SLACK_APP_TOKEN"
 
 _TOKEN = re.compile(r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]+")
 
@@ -46,6 +48,17 @@ def find_token(token_file: Path | None = None, environment: Mapping[str, str] = 
     if not found.value.startswith("xoxb-"):
         return msgspec.structs.replace(
             found, warning=f"{found.source}: this is not a bot token (xoxb-…); messages will appear as a person's"
+        )
+    return found
+
+
+def find_app_token(token_file: Path | None = None, environment: Mapping[str, str] = os.environ) -> Secret | None:
+    """The app-level token that `responder hub` listens with; None where none is set up.  Raises TokenError."""
+    found = _find(APP_CREDENTIAL, token_file, "[hub] app_token_file", APP_VARIABLE, environment)
+    if found is not None and not re.fullmatch(r"xapp-[A-Za-z0-9-]+", found.value):
+        raise TokenError(
+            f"{found.source}: this is no app-level token (xapp-…); make one under Basic Information with the scope "
+            "connections:write"
         )
     return found
 

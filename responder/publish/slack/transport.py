@@ -72,6 +72,7 @@ class BotTransport:
 
     def _send(self, row: Row, plain: bool, mark: str) -> tuple[Outcome, Failure | None]:
         payload = plain_version(row.payload, row.incident or None) if plain else dict(row.payload)
+        payload.pop("event", None)
         payload["text"] = mark + payload["text"]
         if mark and "blocks" in payload:
             note = {"type": "context", "elements": [{"type": "mrkdwn", "text": mark.strip()}]}
@@ -86,9 +87,10 @@ class BotTransport:
         ), None
 
     def _call(self, row: Row, payload: dict[str, Any]) -> Any:
-        metadata = {"event_type": EVENT_TYPE, "event_payload": {"incident_id": row.incident, "row": row.key}}
+        about = row.parent if row.kind == "update" else row.key
+        event = {"incident_id": row.incident, "row": about, **row.payload.get("event", {})}
+        metadata = {"event_type": EVENT_TYPE, "event_payload": event}
         if row.kind == "update":
-            metadata["event_payload"] = {"incident_id": row.incident, "row": row.parent}
             body = {name: payload[name] for name in ("text", "blocks") if name in payload}
             channel = row.parent_channel_id or row.channel
             return self._client.chat_update(channel=channel, ts=row.parent_ts or "", metadata=metadata, **body)
