@@ -13,7 +13,7 @@ from responder.advise.launch import Launch, log_launch
 from responder.advise.learn import Host, launched, learn, parsed
 from responder.advise.relaunch import applied, withheld
 from responder.advise.remedies import resolve
-from responder.advise.settle import checked
+from responder.advise.settle import checked, other_backends
 from responder.advise.steps_taken import steps_after
 from responder.catalogue import Rule
 from responder.diagnose import Finding
@@ -30,6 +30,9 @@ def advise(finding: Finding, host: Host, rules: Mapping[str, Rule]) -> Incident:
     every = tuple(rules.values())
     resolved = resolve(finding.rule, known, command, _doubt(finding)) if finding.rule is not None else ()
     remedies = tuple(_shown(checked(one, every, host), host, known) for one in resolved)
+    if finding.rule is not None and not any(remedy.applies == "yes" for remedy in remedies):
+        others = other_backends(finding.rule, known, command)
+        remedies = (*(_shown(checked(one, every, host), host, known) for one in others), *remedies)
     remedies = tuple(sorted(remedies, key=lambda remedy: ("yes", "unknown", "no").index(remedy.applies)))
     first = remedies[0] if remedies and remedies[0].applies == "yes" else None
     return Incident(

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from responder.advise.capability import remedies, situation, verdict
 from responder.advise.command.launch import Command
 from responder.advise.command.secret import mask
+from responder.advise.facts import Known
 from responder.advise.learn import Host, learn, parsed
 from responder.advise.remedies import Resolved, resolve
 from responder.advise.verify import Refusal, attention_backends, refusals
@@ -61,7 +62,8 @@ def checked(option: Resolved, rules: tuple[Rule, ...], host: Host) -> Remedy:
         return replace(remedy, applies="no", why=f"{remedy.why} {reason}".strip(), relaunch=None)
     known = host.gpu.sm is not None and host.server.version is not None
     remedy = replace(remedy, verified="catalogue" if known else "none")
-    if remedy.applies == "yes" and (unproven := _unproven(settled.command, host)):
+    launched, _ = parsed(host.command)
+    if remedy.applies == "yes" and (unproven := _unproven(launched, settled.command, host)):
         remedy = replace(remedy, applies="unknown", why=f"{remedy.why} {unproven}".strip())
     if not settled.remedies:
         return remedy
@@ -79,14 +81,13 @@ def checked(option: Resolved, rules: tuple[Rule, ...], host: Host) -> Remedy:
     )
 
 
-def _unproven(command: Command, host: Host) -> str:
-    """Why an attention backend that the command newly brings in may not run; empty where none is in doubt."""
-    launched, _ = parsed(host.command)
-    before = attention_backends(learn(host, launched)) if launched is not None else {}
-    known = learn(host, command)
+def _unproven(before: Command | None, after: Command, host: Host) -> str:
+    """Why an attention backend that a change brings in may not run; empty where none is in doubt."""
+    old = attention_backends(learn(host, before)) if before is not None else {}
+    known = learn(host, after)
     at = situation(known)
     for phase, backend in attention_backends(known).items():
-        if backend != before.get(phase) and (cell := verdict(backend, phase, at)).unproven:
+        if backend != old.get(phase) and (cell := verdict(backend, phase, at)).unproven:
             return f"Unproven: {cell.why}"
     return ""
 
@@ -113,18 +114,19 @@ def certain_refusals(rules: tuple[Rule, ...], command: Command, host: Host) -> t
     return tuple(refusal for refusal in refusals(rules, command, known) if refusal.certain)
 
 
-def _first_that_mends(rules: tuple[Rule, ...], command: Command, host: Host, refusal: Refusal) -> Resolved | None:
-    """The first remedy that applies for certain and after which this rule refuses no longer.
+def other_backends(rule: Rule, known: Known, command: Command | None) -> tuple[Resolved, ...]:
+    """What the capability table names where an attention backend's own remedies do not help."""
+    if rule.kind != "attention-backend" or command is None:
+        return ()
+    return resolve(replace(rule, remedy=remedies(situation(known), attention_backends(known))), known, command)
 
-    Where none of an attention backend's own does, the capability table names another backend.
-    """
+
+def _first_that_mends(rules: tuple[Rule, ...], command: Command, host: Host, refusal: Refusal) -> Resolved | None:
+    """The first remedy that applies for certain and after which this rule refuses no longer."""
     known = learn(host, command, phase="arguments", captures=refusal.captures)
-    options = resolve(refusal.rule, known, command)
-    if refusal.rule.kind == "attention-backend":
-        others = replace(refusal.rule, remedy=remedies(situation(known), attention_backends(known)))
-        options += resolve(others, known, command)
-    for option in options:
-        if option.remedy.applies != "yes" or option.after is None:
+    own, others = resolve(refusal.rule, known, command), other_backends(refusal.rule, known, command)
+    for option in (*own, *others):
+        if option.remedy.applies != "yes" or option.after is None or _unproven(command, option.after, host):
             continue
         still = certain_refusals(rules, option.after, host)
         if not any(other.rule.id == refusal.rule.id and other.text == refusal.text for other in still):

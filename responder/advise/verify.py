@@ -85,7 +85,6 @@ def check_refusals(rules: tuple[Rule, ...], known: Known) -> Iterator[Refusal]:
 def backend_refusals(rules: tuple[Rule, ...], known: Known) -> Iterator[Refusal]:
     """What the attention backends in use cannot do here: no constructor takes it, or there is no kernel."""
     at, backends = situation(known), attention_backends(known)
-    by_id = {rule.id: rule for rule in rules}
     seen = set()
     for phase, backend in backends.items():
         cell = verdict(backend, phase, at)
@@ -93,7 +92,8 @@ def backend_refusals(rules: tuple[Rule, ...], known: Known) -> Iterator[Refusal]
             continue
         if cell.gate == "kernels" and known.role == _OTHER_ROLE[phase]:
             continue  # a server of that role never runs this phase
-        rule = by_id.get(cell.rule or "") or as_rule(backend, cell, at, backends)
+        named = next((rule for rule in rules if rule.id == cell.rule), None)
+        rule = named or as_rule(backend, cell, at, backends)
         if rule.id not in seen:
             seen.add(rule.id)
             yield Refusal(gate=cell.gate, rule=rule, certain=known.release is not None)

@@ -1,8 +1,11 @@
 """Releases compared by PEP 440."""
 
+from functools import cache
+
 from packaging.version import InvalidVersion, Version
 
 
+@cache
 def within(release: str, since: str | None, until: str | None) -> bool | None:
     """Whether a release lies in a range, both ends included; None for a release that is no version.
 
