@@ -51,6 +51,7 @@ def typed(command: str) -> str:
     return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in env.items()), shlex.join([*LAUNCH, *argv])])
 
 
+@cache
 def examined(release: str, card: str, command: str) -> Preflight:
     """What preflight says."""
     return preflight(catalogue().rules, _parsed(command), host_of(release, card, command))
