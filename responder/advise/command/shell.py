@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-
 LIMIT = 1 << 17
 """Characters of a command; Linux takes no longer argument either."""
 

@@ -1,8 +1,10 @@
 """Where the launch stands in an operator's command, and what it says."""
 
+import random
+
 import pytest
 
-from responder.advise.command import CommandError, parse, parse_all, place_of, read
+from responder.advise.command import CommandError, edit, mask, parse, parse_all, place_of, read
 
 SERVER = "python3 -m sglang.launch_server --model-path m --tp-size 2"
 
@@ -104,3 +106,25 @@ def test_all_that_the_parser_has_no_use_for_is_one_complaint() -> None:
     found = read("sglang serve m --enable-ep-moe --no-such 1 --tp-size 2", "0.5.23")
     assert [problem.text for problem in found.problems] == ["unrecognized arguments: --enable-ep-moe --no-such 1"]
     assert found.values["tp_size"] == 2
+
+
+def test_no_text_however_odd_raises_anything_but_a_command_error() -> None:
+    chance = random.Random(7)
+    pieces = [*"ab -='\"\\$(){}`;|&<>#\n\t", "$(", "--tp ", "sglang serve m ", "env A=1 ", "bash -c '", "-e ", "sglang"]
+    for number in range(3000):
+        text = "".join(chance.choices(pieces, k=chance.randint(0, 25)))
+        text = f"sglang serve m {text}" if number % 2 else text
+        mask(text)
+        try:
+            for command in parse_all(text):
+                read(command, "0.5.23")
+                edit(command, {"--tp-size": "2"}, env={"A": "1"}, release="0.5.23")
+        except CommandError:
+            continue
+
+
+def test_a_text_longer_than_any_command_is_refused_and_still_masked() -> None:
+    text = "sglang serve m --api-key s3cr3t " + "x" * (1 << 18)
+    with pytest.raises(CommandError, match="more than any command has"):
+        parse(text)
+    assert "s3cr3t" not in mask(text)

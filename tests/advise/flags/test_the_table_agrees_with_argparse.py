@@ -30,7 +30,7 @@ ACTIONS = {
     "DeprecatedAliasStoreAction": "store",
 }
 TYPES = {"human_readable_int": "size", "nullable_str": "nullable", "loads": "json", "json_list_type": "json_list"}
-TYPES |= {"parse_cuda_graph_config_arg": "graph", "parse_cuda_graph_backend_arg": "str"}
+TYPES |= {"parse_cuda_graph_config_arg": "graph", "parse_cuda_graph_backend_arg": "graph_backend"}
 
 
 @cache
