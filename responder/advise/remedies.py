@@ -1,17 +1,18 @@
 """A rule's remedies, resolved for one server: which applies, what exactly to change, the command that will start."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
 
 from responder.advise.command.edit import edit
-from responder.advise.command.launch import Command
+from responder.advise.command.launch import Command, parse
 from responder.advise.command.shell import CommandError
 from responder.advise.facts import Known
 from responder.advise.flags import FlagTable
 from responder.advise.on_which_gpu import on_which_gpu
+from responder.advise.respelled import respelled
 from responder.advise.steps_taken import reverses
 from responder.advise.within import before, within
 from responder.catalogue import RemedySpec, Rule
@@ -49,14 +50,23 @@ def resolve(rule: Rule, known: Known, command: Command | None, why: str = "") ->
     `why` is what the diagnosis rests on; it stands in each remedy's own `why`.
     """
     facts, captured = Bound(known.facts()), Bound({"captures": dict(known.captures)})
+    computed: Iterable[RemedySpec] = ()
+    if rule.kind == "cli-arguments":
+        computed = respelled(command or _of_message(known.captures), known.release, " ".join(known.captures.values()))
     resolved = [
         one
-        for spec in rule.remedy
+        for spec in (*computed, *rule.remedy)
         # What was captured alone may rule a remedy out: it speaks of another flag or value than this line does.
         if holds(spec.when, captured) is not False
         and (one := _Resolution(rule, spec, known, facts, command, why).resolved()) is not None
     ]
     return tuple(sorted(resolved, key=lambda one: _ORDER[one.remedy.applies]))
+
+
+def _of_message(captures: Mapping[str, str]) -> Command:
+    """The arguments that argparse's message quotes, as a command: enough to spell them anew."""
+    quoted = captures.get("flags") or " ".join(captures.get(name, "") for name in ("flag", "value"))
+    return parse(["sglang", "serve", *quoted.split()])
 
 
 class _Resolution:

@@ -257,7 +257,7 @@ def sentence(text: str) -> str:
     """
     text = inert_line(text).rstrip(".")
     first = text.split(" ", 1)[0]
-    return text[:1].upper() + text[1:] if first.isalpha() else text
+    return text[:1].upper() + text[1:] if first.isalpha() and first != "sglang" else text
 
 
 def facts(incident: Incident) -> list[tuple[str, str]]:
