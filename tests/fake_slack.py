@@ -36,6 +36,7 @@ TOKEN = "xoxb-1-fake"
 APP_TOKEN = "xapp-1-fake"
 CHANNELS = {"C0000ALERT": "alerts", "C0000OTHER": "other"}
 SCOPES = frozenset({"chat:write", "channels:history", "groups:history", "channels:read", "groups:read", "files:write"})
+BOT_ID = "B000BOT"
 WEBHOOK = "/services/T000/B000/fake"
 
 Args = dict[str, Any]
@@ -72,8 +73,12 @@ class FakeSlack:
         self.dangers: list[str] = []
         """What a message held that Slack would have acted on."""
         self.files: list[Args] = []
+        self.whispers: list[Args] = []
+        """What one person saw and nobody else."""
+        self.usergroups: dict[str, list[str]] = {}
         self.acks: list[Args] = []
-        """What came back over the socket."""
+        """What came back over the socket, and how many seconds after the envelope went out."""
+        self._sent_at: dict[str, float] = {}
         self.sockets: list[Socket] = []
         self.per_second = per_second
         """Messages per second and channel before 429; None: any number."""
@@ -82,7 +87,7 @@ class FakeSlack:
         self._chance: tuple[float, list[str], random.Random] | None = None
         self._record = record
         self._clock = clock
-        self._last_ts = 0
+        self._last_ts = self._last_press = 0
         self._last_post: dict[str, float] = {}
         self.lock = threading.RLock()
         self._news = threading.Condition(self.lock)
@@ -144,16 +149,35 @@ class FakeSlack:
         with self._news:
             self._news.notify_all()
 
-    def press(self, value: str, action: str, user: str = "U0000000ON") -> None:
-        """Somebody presses a button.  One of the open sockets hears of it, as with Slack."""
-        payload = {
-            "type": "block_actions",
-            "user": {"id": user},
-            "actions": [{"action_id": action, "value": value, "type": "button"}],
-            "channel": {"id": next(iter(self.channels))},
-        }
-        envelope = {"envelope_id": f"{len(self.acks)}-{action}", "type": "interactive", "payload": payload}
-        random.choice(self.sockets).send(json.dumps(envelope))
+    def press(self, value: str, action: str, user: str = "U0000000ON", *, name: str = "ada", times: int = 1) -> None:
+        """Somebody presses a button.  One of the open sockets hears of it, as with Slack.
+
+        The message is the newest one that has such a button; `times`: Slack tells of the one press so often.
+        """
+        with self.lock:
+            self._last_press += 1
+            under = next((m for m in reversed(self.messages) if (action, value) in _buttons(m)), None)
+            shown = {k: v for k, v in (under or {"ts": "0.0", "text": ""}).items() if k not in ("channel", "metadata")}
+            payload = {
+                "type": "block_actions",
+                "user": {"id": user, "username": name, "name": name},
+                "actions": [
+                    {"action_id": action, "value": value, "type": "button", "action_ts": f"{self._last_press}.1"}
+                ],
+                "channel": {"id": under["channel"] if under else next(iter(self.channels))},
+                "message": shown,
+            }
+        for n in range(times):
+            ident = f"{self._last_press}-{n}-{action}"
+            self._sent_at[ident] = time.monotonic()
+            envelope = {"envelope_id": ident, "type": "interactive", "payload": payload}
+            random.choice(self.sockets).send(json.dumps(envelope))
+
+    def acknowledged(self, envelope: Args) -> None:
+        """An answer came back over a socket."""
+        after = time.monotonic() - self._sent_at.get(str(envelope.get("envelope_id")), 0.0)
+        self.acks.append({**envelope, "after": after})
+        self.tell()
 
     # --- What the handler asks for -----------------------------------------------------------------------------------
 
@@ -231,7 +255,14 @@ class FakeSlack:
 
 
 def _auth_test(slack: FakeSlack, args: Args) -> Args:
-    return {"url": slack.address, "team": "Fake", "user": "responder", "team_id": "T000", "user_id": "U000BOT"}
+    return {
+        "url": slack.address,
+        "team": "Fake",
+        "user": "responder",
+        "team_id": "T000",
+        "user_id": "U000BOT",
+        "bot_id": BOT_ID,
+    }
 
 
 def _post_message(slack: FakeSlack, args: Args) -> Args:
@@ -241,8 +272,32 @@ def _post_message(slack: FakeSlack, args: Args) -> Args:
     if args.get("reply_broadcast") and not args.get("thread_ts"):
         raise RefusedError("invalid_arguments")
     kept = {name: value for name, value in args.items() if name not in ("channel", "token")}
-    message = slack.accept(channel, kept)
+    message = slack.accept(channel, {**kept, "bot_id": BOT_ID})
     return {"channel": channel, "ts": message["ts"], "message": {"text": message.get("text", "")}}
+
+
+def _post_ephemeral(slack: FakeSlack, args: Args) -> Args:
+    channel = slack.channel(args)
+    if not str(args.get("user", "")).startswith("U"):
+        raise RefusedError("user_not_in_channel")
+    error, details = refusals(args)
+    if error:
+        raise RefusedError(error, errors=[f"{d['message']} [json-pointer:{d['pointer']}]" for d in details])
+    slack.dangers += dangers(args)
+    slack.whispers.append({**args, "channel": channel})
+    slack.tell()
+    return {"message_ts": "1.1"}
+
+
+def _usergroup_users(slack: FakeSlack, args: Args) -> Args:
+    if args.get("usergroup") not in slack.usergroups:
+        raise RefusedError("no_such_subteam")
+    return {"users": slack.usergroups[args["usergroup"]]}
+
+
+def _buttons(message: Args) -> list[tuple[str, str]]:
+    rows = [block for block in message.get("blocks") or [] if block.get("type") == "actions"]
+    return [(button.get("action_id", ""), button.get("value", "")) for row in rows for button in row["elements"]]
 
 
 def _update(slack: FakeSlack, args: Args) -> Args:
@@ -331,6 +386,8 @@ _METHODS: dict[str, tuple[str, Callable[[FakeSlack, Args], Args] | None]] = {
     "auth.test": ("", _auth_test),
     "chat.postMessage": ("chat:write", _post_message),
     "chat.update": ("chat:write", _update),
+    "chat.postEphemeral": ("chat:write", _post_ephemeral),
+    "usergroups.users.list": ("usergroups:read", _usergroup_users),
     "conversations.history": ("channels:history|groups:history", _history),
     "conversations.replies": ("channels:history|groups:history", _replies),
     "conversations.list": ("channels:read|groups:read", _list),
@@ -548,8 +605,7 @@ class Socket:
             if opcode == 0x9:
                 self._frame(0xA, data)
             elif opcode == 0x1 and re.match(rb"\s*\{", data):
-                self._slack.acks.append(json.loads(data))
-                self._slack.tell()
+                self._slack.acknowledged(json.loads(data))
 
 
 def main() -> None:

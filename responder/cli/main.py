@@ -18,6 +18,7 @@ COMMANDS = {
     "gpu": "This host's GPU facts.",
     "rules": "The catalogue of failures: list, show, test, new, import.",
     "incidents": "What the daemon knows: list, show, acknowledge, silence.",
+    "hub": "The buttons under alerts in Slack; one per fleet.",
     "check": "What works, what does not, and how to mend it.",
     "config": "Each setting and where it came from.",
     "demo": "See a real failure followed, diagnosed and alerted.  Needs no set-up.",

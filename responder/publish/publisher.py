@@ -69,10 +69,14 @@ class Publisher:
         self.on_loud = on_loud
         """Called, within the transaction, with each redacted incident that is posted or broadcast."""
 
-    def offer(self, connection: sqlite3.Connection, incident: Incident, now: float) -> Decision:
-        """Store an incident that is new or has changed, and queue what is to be said of it."""
+    def keep(self, connection: sqlite3.Connection, incident: Incident, now: float) -> None:
+        """Store an incident and say nothing of it yet."""
         # Secrets do not lie in the state either; the excerpt does, for the operator of this host.
         incidents.save(connection, redact_incident(incident), now)
+
+    def offer(self, connection: sqlite3.Connection, incident: Incident, now: float) -> Decision:
+        """Store an incident that is new or has changed, and queue what is to be said of it."""
+        self.keep(connection, incident, now)
         if incident.status == "resolved":
             incidents.forget_acknowledgement(connection, incident.id)
         return self._consider(connection, incident, now)
@@ -90,7 +94,7 @@ class Publisher:
         """
         alerting = [incident for incident in found if incident.severity != "info"]
         for incident in found:
-            incidents.save(connection, redact_incident(incident), now)
+            self.keep(connection, incident, now)
         if not alerting:
             return
         shown = [self._redacted(connection, incident) for incident in alerting]

@@ -34,8 +34,10 @@ class Clock:
 class Rig:
     """The outbox, its delivery and the sender's thread, on a clock of their own."""
 
-    def __init__(self, path: Path, slack: FakeSlack, clock: Clock, transport: Transport | None = None) -> None:
-        self.slack, self.clock, self.path = slack, clock, path
+    def __init__(
+        self, path: Path, slack: FakeSlack, clock: Clock, transport: Transport | None = None, name: str = "state.db"
+    ) -> None:
+        self.slack, self.clock, self.path = slack, clock, path / name
         self.transport = transport or BotTransport(
             client(Secret(value=TOKEN, source="test"), slack.base_url, timeout=1)
         )
@@ -43,7 +45,7 @@ class Rig:
         self.start()
 
     def start(self) -> None:
-        self.database: Database = open_database(self.path / "state.db", self.clock)
+        self.database: Database = open_database(self.path, self.clock)
         self.sender = Sender(self.transport, self.clock, self.woken.set, self.clock.advance)
         self.sender.start()
         self.delivery = Delivery(self.database, self.sender, self.clock)

@@ -7,6 +7,7 @@ Whatever the log or a command line said stands in rich text, where Slack takes i
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Literal
 
 from responder.nouns import Incident, Relaunch, Remedy
@@ -28,6 +29,7 @@ CHOICES = 3
 """Remedies that are shown side by side where nobody knows which applies."""
 LISTED = 15
 """Incidents that a shared message names; the others it counts."""
+_RELAUNCH = "Relaunch with this"
 _TEXT = 3000
 _CAUSE = 1000
 _PROOF = 600
@@ -86,6 +88,37 @@ def hello(host: str) -> Payload:
     """The test message of `responder check --online`."""
     text = f"👋 responder on {host} can post here."
     return _payload(text, [b.rich(b.prose(text, " This is a test; nothing is wrong."))])
+
+
+def relaunches(incident: Incident) -> Payload | None:
+    """Every whole command that is known to help or may help; None where there is none."""
+    parts: list[b.Block] = []
+    room = b.MESSAGE_LIMIT - 1000
+    for remedy, relaunch in words.relaunches(incident):
+        condition = _reason(remedy) if remedy.applies == "unknown" else ""
+        parts.append(b.prose("\n" if parts else "", f"{condition}: " if condition else "", b.bold(_title(remedy))))
+        if len(relaunch.command) > room:
+            parts.append(b.prose("It is too long for here: ", b.code(f"responder incidents show {incident.id}")))
+            continue
+        room -= len(relaunch.command)
+        parts += [
+            b.prose(b.italic(f"{_RELAUNCH}; {words.verified(remedy)}:")),
+            b.preformatted(relaunch.command, "bash"),
+        ]
+    return _payload(f"The relaunch of {incident.server.name}", [b.rich(*parts)]) if parts else None
+
+
+def relaunches_in(blocks: Sequence[b.Block]) -> Payload | None:
+    """The whole commands that stand in a message of ours, as Slack holds it; None where there is none."""
+    parts: list[b.Block] = []
+    for block in blocks:
+        elements = block.get("elements", []) if block.get("type") == "rich_text" else []
+        for label, box in pairwise(elements):
+            text = "".join(str(part.get("text", "")) for part in label.get("elements", []))
+            command = "".join(str(part.get("text", "")) for part in box.get("elements", []))
+            if text.startswith(_RELAUNCH) and box.get("type") == "rich_text_preformatted":
+                parts += [b.prose(b.italic(text)), b.preformatted(command, "bash")]
+    return _payload("The relaunch", [b.rich(*parts)]) if parts else None
 
 
 def plain_version(payload: Payload, incident_id: str | None) -> Payload:
@@ -170,7 +203,7 @@ def _command(incident: Incident, remedy: Remedy, relaunch: Relaunch, room: int) 
     if len(relaunch.command) > room:
         label = "Change this; the whole command is too long for here and stands in the thread:"
         return [b.prose(b.italic(label)), b.preformatted(clip(_change(remedy, relaunch), room), "diff")]
-    label = f"Relaunch with this; {words.verified(remedy)}:"
+    label = f"{_RELAUNCH}; {words.verified(remedy)}:"
     return [b.prose(b.italic(label)), b.preformatted(relaunch.command, "bash")]
 
 

@@ -1,0 +1,1 @@
+"""One process per fleet that listens for the buttons under alerts."""
