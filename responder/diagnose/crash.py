@@ -58,7 +58,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 class Neighbour(msgspec.Struct, frozen=True):
     """Where a frame or neighbour that some rule asks for was seen."""
 
+    path: str
     stream: str
+    offset: int
     ordinal: int
     rule: str
     use: str
@@ -74,8 +76,10 @@ class Crash:
         self.launch = launch
         self.planned = launch.phase == "shutdown"
         self.last = first
-        self.starts: dict[str, int] = {first.stream: first.offset}
+        self.starts: dict[str, int] = {}
         """Offset of the first line this crash needs, by stream: the checkpoint waits for it."""
+        self.phase = launch.phase
+        """How far the launch had come when this crash began."""
         self._candidates: list[Candidate] = []
         self._symptoms: list[tuple[Seen, Match]] = []
         self._lines: Counter[str] = Counter()
@@ -84,8 +88,8 @@ class Crash:
 
     @property
     def id(self) -> str:
-        """Stable: where its first line stands."""
-        return crash_id(self.server, self.first.stream, self.first.offset)
+        """Stable: where its first line stands; of a traceback that is its header, cut off or whole."""
+        return crash_id(self.server, *_begin(self.first))
 
     def goes_on_with(self, seen: Seen) -> bool:
         """Whether a line is near enough in time; times of different clocks are never compared."""
@@ -93,20 +97,28 @@ class Crash:
             return True
         return timedelta(minutes=-IDLE.total_seconds() / 60) <= seen.time - self.last.time <= IDLE
 
-    def add_cause(self, seen: Seen, match: Match | None, phase: Phase, *, fallback: bool = False) -> None:
+    def add_cause(
+        self,
+        seen: Seen,
+        match: Match | None,
+        phase: Phase,
+        *,
+        fallback: bool = False,
+        near: Iterable[Neighbour] = (),
+    ) -> None:
         """A line that a cause rule fired on, or (match None) the end of an unknown traceback.
 
-        `fallback`: unknown only if no rule that fired on it proves to hold.
+        `fallback`: unknown only if no rule that fired on it proves to hold.  `near`: what was seen above.
         """
         key = match.rule.id if match else _unknown_key(seen)
-        self._note(seen, key)
+        self._note(seen, key, match, near)
         self._attempts.setdefault(key, []).append(seen) if len(self._attempts.get(key, ())) < 64 else None
         if len(self._candidates) < MOST_CANDIDATES:
             self._candidates.append(Candidate(seen=seen, match=match, phase=phase, fallback=fallback))
 
-    def add_symptom(self, seen: Seen, match: Match) -> None:
+    def add_symptom(self, seen: Seen, match: Match, near: Iterable[Neighbour] = ()) -> None:
         """A line that follows from the cause."""
-        self._note(seen, match.rule.id)
+        self._note(seen, match.rule.id, match, near)
         if len(self._symptoms) < MOST_CANDIDATES:
             self._symptoms.append((seen, match))
 
@@ -129,9 +141,15 @@ class Crash:
             return self._of_cause(choose(candidates), around)
         return self._of_symptoms() if self._symptoms else None
 
-    def _note(self, seen: Seen, key: str) -> None:
+    def _note(self, seen: Seen, key: str, match: Match | None, near: Iterable[Neighbour]) -> None:
         self.last = seen
-        self.starts.setdefault(seen.stream, seen.offset)
+        # Read again from there, the line must mean the same: with its whole traceback, and with what its rule asks for.
+        needed = [(seen.stream, seen.offset), *(seen.traceback.begins.items() if seen.traceback else ())]
+        if match is not None:
+            within = max(NEAR_FRAMES, *(each.within for each in match.rule.near), 0)
+            needed += [(n.stream, n.offset) for n in near if n.rule == key and _is_near(n, seen, within)]
+        for stream, offset in needed:
+            self.starts[stream] = min(offset, self.starts.get(stream, offset))
         self._lines[key] += int(seen.labels.get("repeated", "1"))
         if seen.ranks:
             self._ranks.setdefault(key, {})[" ".join(seen.ranks)] = None
@@ -163,7 +181,8 @@ class Crash:
         )
 
     def _of_symptoms(self) -> Finding:
-        seen, match = self._symptoms[0]
+        # The most telling of them, then the first: "rank 8 died" says more than "a process hit an exception".
+        seen, match = max(self._symptoms, key=lambda pair: pair[1].rule.precedence)
         rule = match.rule
         severity: Severity = "info" if self.planned else rule.severity
         cause = rule.cause or "Only follow-on lines are in this log; the cause is not."
@@ -258,7 +277,7 @@ def _stands(
     """Whether a neighbour the rule asks for stands where it has to, on the match's own line included."""
     rule, seen = candidate.rule, candidate.seen
     for other in around:
-        if rule is None or (other.stream, other.rule, other.use, other.index) != (seen.stream, rule.id, use, index):
+        if rule is None or (other.path, other.rule, other.use, other.index) != (seen.path, rule.id, use, index):
             continue
         distance = other.ordinal - seen.ordinal
         if abs(distance) <= within and (
@@ -266,6 +285,16 @@ def _stands(
         ):
             return True
     return False
+
+
+def _is_near(neighbour: Neighbour, seen: Seen, within: int) -> bool:
+    return neighbour.path == seen.path and abs(neighbour.ordinal - seen.ordinal) <= within
+
+
+def _begin(seen: Seen) -> tuple[str, int]:
+    """Where a line, or the traceback that it ends, begins."""
+    begins = seen.traceback.begins if seen.traceback else {}
+    return next(iter(begins.items()), (seen.stream, seen.offset))
 
 
 def _confidence(candidate: Candidate, around: list[Neighbour]) -> tuple[Confidence, str]:

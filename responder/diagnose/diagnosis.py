@@ -3,6 +3,8 @@
 from collections import deque
 from typing import NamedTuple
 
+import msgspec
+
 from responder.catalogue.conditions import holds
 from responder.diagnose.crash import Crash, Neighbour, later, merge_clock
 from responder.diagnose.finding import Finding
@@ -19,6 +21,10 @@ RUN_GAP = 200
 what is sprinkled over a healthy day does not."""
 
 
+KEPT_CRASHES = 8
+"""Crashes of one fault whose counts are kept here once the database has them: by one of them it knows the fault."""
+
+
 class Run(NamedTuple):
     """A noise that comes again and again."""
 
@@ -27,12 +33,21 @@ class Run(NamedTuple):
     times: int
 
 
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """What lines that are not read again after a restart have told: where the launch stood before the others."""
+
+    phase: Phase = "unknown"
+    stated: dict[str, str] = {}
+    earlier: tuple[str, ...] = ()
+
+
 class Diagnosis:
     """Feed it the lines of one server's logs, in the order of their arrival."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, memory: Memory | None = None) -> None:
+        memory = memory or Memory()
         self.server = server
-        self._launch = Launch()
+        self._launch = Launch(memory.phase, dict(memory.stated))
         self._crash: Crash | None = None
         self._neighbours: deque[Neighbour] = deque(maxlen=REMEMBERED)
         self._silenced: dict[str, int] = {}
@@ -43,7 +58,7 @@ class Diagnosis:
         """Findings of the crashes that are over, by fingerprint."""
         self.ready = 0
         """How many launches have become ready to serve."""
-        self._earlier: deque[str] = deque(maxlen=4)
+        self._earlier: deque[str] = deque(memory.earlier, maxlen=4)
         self._told: dict[str, Finding] = {}
         """What the last call of `changes` left the caller with, by incident id."""
 
@@ -70,6 +85,22 @@ class Diagnosis:
         self._told = now
         return changed, gone
 
+    @property
+    def last(self) -> Seen | None:
+        """The newest line of the open crash; None where none is open."""
+        return self._crash.last if self._crash else None
+
+    def memory(self) -> Memory:
+        """What a restart, which reads again what `holds` says, has to be given."""
+        phase = self._crash.phase if self._crash else self._launch.phase
+        return Memory(phase=phase, stated=dict(self._launch.stated), earlier=tuple(self._earlier))
+
+    def stored(self) -> None:
+        """What `changes` returned is in the database: the crashes of old need not be counted from here any more."""
+        for finding in self._closed.values():
+            for crash in list(finding.crashes)[:-KEPT_CRASHES]:
+                del finding.crashes[crash]
+
     def holds(self) -> dict[str, int]:
         """By stream, the offset of the oldest line that the open crash still needs."""
         return dict(self._crash.starts) if self._crash else {}
@@ -90,7 +121,9 @@ class Diagnosis:
     def feed(self, seen: Seen) -> None:
         """Take one line."""
         for aside in seen.asides:
-            self._neighbours.append(Neighbour(seen.stream, seen.ordinal, aside.rule, aside.use, aside.index))
+            self._neighbours.append(
+                Neighbour(seen.path, seen.stream, seen.offset, seen.ordinal, aside.rule, aside.use, aside.index)
+            )
         noise = [match for match in seen.matches if match.rule.role == "noise"]
         for match in noise:
             self._take_noise(seen, match)
@@ -105,9 +138,9 @@ class Diagnosis:
         causes = [match for match in seen.matches if match.rule.role == "cause"]
         symptoms = [match for match in seen.matches if match.rule.role == "symptom"]
         for match in causes:
-            self._opened(seen).add_cause(seen, match, self._launch.phase)
+            self._opened(seen).add_cause(seen, match, self._launch.phase, near=self._neighbours)
         for match in symptoms:
-            self._opened(seen).add_symptom(seen, match)
+            self._opened(seen).add_symptom(seen, match, self._neighbours)
         if seen.traceback and not symptoms and not (self._crash and self._crash.claims(seen)):
             self._opened(seen).add_cause(seen, None, self._launch.phase)
         elif seen.traceback and causes and all(match.rule.frames or match.rule.near for match in causes):
@@ -128,6 +161,7 @@ class Diagnosis:
             self.close()
             self._launch = Launch()
             self._noise.clear()
+            self._neighbours.clear()
         self.ready += phase == "serving" and self._launch.phase != "serving"
         self._launch.reach(phase)
         self._launch.stated.update(match.captures)

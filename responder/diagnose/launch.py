@@ -9,9 +9,9 @@ ORDER: tuple[Phase, ...] = ("unknown", "arguments", "init", "load", "capture", "
 class Launch:
     """One launch: its phase, which only moves forward."""
 
-    def __init__(self) -> None:
-        self.phase: Phase = "unknown"
-        self.stated: dict[str, str] = {}
+    def __init__(self, phase: Phase = "unknown", stated: dict[str, str] | None = None) -> None:
+        self.phase: Phase = phase
+        self.stated: dict[str, str] = stated or {}
         """What the markers captured: `server_args` and whatever else a launch says of itself."""
 
     def reach(self, phase: Phase) -> None:

@@ -57,59 +57,73 @@ class Scanner:
         self._scratch = hyperscan.Scratch(program.database)
         self._confirm: dict[int, Any] = {}
 
-    def scan(self, data: bytes) -> list[LineHit]:
+    def scan(self, data: bytes, *, harmless: bool = True) -> list[LineHit]:
         """The lines of a block on which a confirmed pattern fired, in their order.
 
+        Without `harmless`, lines are left out on which nothing fired but a noise that says nothing of other lines.
         Carriage returns are the caller's business: `Block.segments` ends a line at each.
         """
+        found = self._candidates(data, self.program.shields if not harmless else frozenset())
         hits: dict[int, LineHit] = {}
         claimed: dict[tuple[int, str], Match] = {}
-        for index, start, end in self._candidates(data):
+        for index, start, end in found:
             pattern = self.program.patterns[index]
             key = (start, pattern.rule.id if pattern.use == "rule" and pattern.rule is not None else "")
             before = claimed.get(key)
             if before is not None and b"(?P<" not in pattern.text:
                 # The rule has fired on this line, and this pattern of it has nothing to add.
                 continue
-            found = self._confirmed(index, pattern, data, start, end)
-            if found is None:
+            match = self._confirmed(index, pattern, data, start, end)
+            if match is None:
                 continue
             hit = hits.get(start)
             if hit is None:
                 hit = hits[start] = LineHit(start=start, end=end, matches=[], aside=[])
             if before is not None:
-                before.captures.update(_captures(found) | before.captures)
+                before.captures.update(_captures(match) | before.captures)
             elif key[1] and pattern.rule is not None:
-                claimed[key] = Match(rule=pattern.rule, captures=_captures(found), start=found.start())
+                claimed[key] = Match(rule=pattern.rule, captures=_captures(match), start=match.start())
                 hit.matches.append(claimed[key])
             else:
                 hit.aside.append(pattern)
         return [hits[start] for start in sorted(hits)]
 
-    def _candidates(self, data: bytes) -> list[tuple[int, int, int]]:
-        """What Hyperscan found: pattern, start and end of the line in which the match ends, once per line."""
+    def _candidates(self, data: bytes, shields: frozenset[int]) -> list[tuple[int, int, int]]:
+        """What Hyperscan found: pattern, start and end of the line in which the match ends, once per line.
+
+        Of `shields` only what stands on a line on which something else was found, too.
+        """
         found: list[tuple[int, int, int]] = []
-        line_end = [-1] * len(self.program.patterns)
-        seen = [0] * len(self.program.patterns)
+        raised: set[int] = set()
+        seen: dict[int, int] = {}
+        line_end: dict[int, int] = {}
+        noise, exact = self.program.noise, self.program.exact
         limit = max(_LEAST_HOT, int(len(data) / _BYTES_PER_LINE * HOT_SHARE))
 
         def on_match(index: int, start: int, end: int, flags: int, context: object) -> None:
+            if index in shields:
+                raised.add(index)
+                return
             # Hyperscan reports every possible end of a match; one per line is enough.
-            if end <= line_end[index]:
+            if end <= line_end.get(index, -1):
                 return
             stop = data.find(b"\n", end)
-            stop = len(data) if stop < 0 else stop
-            line_end[index] = stop
-            seen[index] += 1
-            if seen[index] <= limit:
+            line_end[index] = stop = len(data) if stop < 0 else stop
+            seen[index] = count = seen.get(index, 0) + 1
+            if count <= limit or index in exact:
                 found.append((index, data.rfind(b"\n", 0, end) + 1, stop))
+            elif index in noise:
+                raised.add(index)
 
         if data:
             self.program.database.scan(data, on_match, scratch=self._scratch)
-        for index, count in enumerate(seen):
+        for index, count in seen.items():
             rule = self.program.patterns[index].rule
-            if count > limit and rule is not None:
+            if count > limit and index not in exact and rule is not None:
                 self.counted[rule.id] += count - limit
+        if raised and found:
+            lines = dict.fromkeys((start, end) for _, start, end in found)
+            found += [(index, start, end) for start, end in lines for index in sorted(raised)]
         return found
 
     def _confirmed(self, index: int, pattern: Pattern, data: bytes, start: int, end: int) -> Any | None:

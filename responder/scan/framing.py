@@ -5,11 +5,13 @@ the tail of the previous block (for what stands above a hit) and the tracebacks 
 """
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 
 import msgspec
 
-from responder.scan.engine import LineHit, Scanner, text
+from responder.scan.engine import LineHit, Match, Scanner, text
 from responder.scan.seen import Aside, Frame, Seen, Traceback
 from responder.sources.block import Block, Origin
 from responder.sources.prefix import Prefix, parse_prefix
@@ -35,8 +37,8 @@ _EXCEPTION = re.compile(r"^(?P<type>[A-Za-z_]\w*(?:\.\w+)*)(?:: (?P<message>.*))
 _LEVELS = frozenset({"INFO", "WARNING", "DEBUG", "ERROR", "CRITICAL", "Exit", "Loading", "exception", "future", "task"})
 _CHAIN = ("During handling of the above exception", "The above exception was the direct cause")
 _HEAD = re.compile(
-    rb"^(?:[^\n]{0,400}\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[ T]\d\d:\d\d"
-    rb"|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):\s)"
+    rb"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):\s"
+    rb"|[^\n]{0,400}\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"
 )
 
 
@@ -48,12 +50,14 @@ class _Open(msgspec.Struct, kw_only=True):
     offset: int
     header: str
     prefix: Prefix
+    begins: dict[str, int]
+    """By stream, the offset of its first line there."""
     frames: list[Frame] = []
     lines: int = 0
 
 
 class StreamScan:
-    """Scans the blocks of one log, in their order."""
+    """Scans the blocks of one log, in their order.  Rotation may spread it over several files."""
 
     def __init__(self, scanner: Scanner, above: bytes = b"") -> None:
         """`above` is the text before the first block, where the log does not begin with it."""
@@ -61,13 +65,18 @@ class StreamScan:
         self._above = above
         self._open: list[_Open] = []
         self._ordinal = 0
+        self._file_id = ""
         self._last = 0
         """Where in the current block the running line number stands (negative: in the block before)."""
 
     def feed(self, block: Block) -> list[Seen]:
         """The lines of a block that the diagnosis has to know, in their order."""
+        if block.file_id != self._file_id:
+            self._file_id = block.file_id
+            for one in self._open:
+                one.begins.setdefault(block.file_id, block.offset)
         data = block.segments()
-        hits = {hit.start: hit for hit in self._scanner.scan(data)}
+        hits = {hit.start: hit for hit in self._scanner.scan(data, harmless=False)}
         tracebacks = self._tracebacks(block, data, hits)
         seen = []
         for start in sorted(hits.keys() | tracebacks.keys()):
@@ -79,10 +88,13 @@ class StreamScan:
         self._last -= len(data)
         return seen
 
-    @property
-    def needs(self) -> int | None:
-        """Offset of the first traceback that is still open; None where none is."""
-        return min((one.offset for one in self._open), default=None)
+    def needs(self) -> dict[str, int]:
+        """By stream, the offset of the first line of a traceback that is still open."""
+        needed: dict[str, int] = {}
+        for one in self._open:
+            for stream, offset in one.begins.items():
+                needed[stream] = min(offset, needed.get(stream, offset))
+        return needed
 
     def finish(self) -> list[Seen]:
         """The tracebacks that the end of the log cut off."""
@@ -95,7 +107,7 @@ class StreamScan:
                 ordinal=self._ordinal,
                 text=one.header,
                 record=one.offset,
-                traceback=Traceback(offset=one.offset, header=one.header, frames=tuple(one.frames)),
+                traceback=Traceback(offset=one.offset, header=one.header, frames=tuple(one.frames), begins=one.begins),
                 ranks=one.prefix.ranks,
                 time=one.prefix.time,
                 clock="log" if one.prefix.time else "arrival",
@@ -127,7 +139,7 @@ class StreamScan:
             ranks=prefix.ranks or _wrapped_rank(origin) or (head_prefix.ranks if ended else ()),
             time=wrapper or time,
             clock="wrapper" if wrapper else ("log" if time else "arrival"),
-            excerpt=self._excerpt(data, hit),
+            excerpt=self._excerpt(data, hit) if ended or any(map(_may_be_told, hit.matches)) else (),
             labels=dict(origin.labels),
         )
 
@@ -143,29 +155,28 @@ class StreamScan:
 
     def _record(self, block: Block, data: bytes, start: int) -> tuple[int, Prefix]:
         """Offset and prefix of the line that begins the record a line belongs to."""
-        window = data[max(0, start - CONTEXT_BYTES) : _line_end(data, start)]
         base = max(0, start - CONTEXT_BYTES)
-        for begin, raw in _lines_backwards(window):
-            if _HEAD.match(raw):
-                return block.locate(base + begin).offset, parse_prefix(text(raw[:4096]))
-        if base == 0:
-            for begin, raw in _lines_backwards(self._above):
-                if _HEAD.match(raw):
-                    # Exact for bare logs; for wrapped ones it is only compared with offsets of the same kind.
-                    return block.offset - len(self._above) + begin, parse_prefix(text(raw[:4096]))
+        for begin, end in _lines_up_from(data, _line_end(data, start), base):
+            if _HEAD.match(data, begin, end):
+                return block.locate(begin).offset, parse_prefix(text(data[begin : min(end, begin + 4096)]))
+        above = self._above
+        for begin, end in _lines_up_from(above, _last_end(above), max(0, len(above) + start - CONTEXT_BYTES)):
+            if _HEAD.match(above, begin, end):
+                # Exact for bare logs; for wrapped ones it is only compared with offsets of the same kind.
+                offset = block.offset - len(above) + begin
+                return offset, parse_prefix(text(above[begin : min(end, begin + 4096)]))
         return -1, parse_prefix("")
 
     def _excerpt(self, data: bytes, hit: LineHit) -> tuple[str, ...]:
-        above = data[max(0, hit.start - CONTEXT_BYTES) : hit.start]
-        if hit.start < CONTEXT_BYTES:
-            above = self._above + above
-        below = data[hit.end + 1 : hit.end + 1 + 2048]
-        lines = [*above.splitlines()[-EXCERPT_BEFORE:], data[hit.start : hit.end], *below.splitlines()[:EXCERPT_AFTER]]
-        return tuple(text(line[:LONGEST_TEXT]) for line in lines)
+        above = _last_lines(data, hit.start - 1, max(0, hit.start - CONTEXT_BYTES))
+        if len(above) < EXCERPT_BEFORE and hit.start < CONTEXT_BYTES:
+            above = [*_last_lines(self._above, _last_end(self._above), 0), *above][-EXCERPT_BEFORE:]
+        below = data[hit.end + 1 : hit.end + 1 + 2048].splitlines()[:EXCERPT_AFTER]
+        return tuple(text(line[:LONGEST_TEXT]) for line in (*above, data[hit.start : hit.end], *below))
 
     def _tracebacks(self, block: Block, data: bytes, hits: dict[int, LineHit]) -> dict[int, tuple[_Open, Traceback]]:
         """The tracebacks that end in this block, by the start of the line that ends them."""
-        headers = [hit for hit in hits.values() if any(pattern.use == "traceback" for pattern in hit.aside)]
+        headers = [hit for hit in hits.values() if _opens_traceback(hit)]
         if not headers and not self._open:
             return {}
         ended: dict[int, tuple[_Open, Traceback]] = {}
@@ -193,13 +204,15 @@ class StreamScan:
         line = text(data[start : min(end, start + LONGEST_TEXT)])
         prefix = parse_prefix(line)
         if is_header:
+            offset = block.locate(start).offset
             self._open.append(
                 _Open(
                     stream=block.file_id,
                     path=block.path,
-                    offset=block.locate(start).offset,
+                    offset=offset,
                     header=line,
                     prefix=prefix,
+                    begins={block.file_id: offset},
                     frames=[],
                 )
             )
@@ -226,11 +239,24 @@ class StreamScan:
                         frames=tuple(one.frames or newest.frames),
                         exception=named["type"],
                         message=named["message"] or "",
+                        begins=one.begins,
                     ),
                 )
                 return
         if newest.lines > _LONGEST_TRACEBACK:
             self._open.pop()
+
+
+def _opens_traceback(hit: LineHit) -> bool:
+    """Whether the header is one: what a harmless line quotes (a prompt, a request dump) opens nothing."""
+    quoted = any(match.rule.role == "noise" and match.rule.covers == "line" for match in hit.matches)
+    return not quoted and any(pattern.use == "traceback" for pattern in hit.aside)
+
+
+def _may_be_told(match: Match) -> bool:
+    """Whether this line may become the evidence of a finding."""
+    role = match.rule.role
+    return role in ("cause", "symptom") or (role == "noise" and match.rule.escalate_when is not None)
 
 
 def _wrapped_rank(origin: Origin) -> tuple[str, ...]:
@@ -244,13 +270,23 @@ def _line_end(data: bytes, start: int) -> int:
     return len(data) if end < 0 else end
 
 
-def _lines_backwards(window: bytes) -> "list[tuple[int, bytes]]":
-    begin, found = 0, []
-    for raw in window.split(b"\n"):
-        found.append((begin, raw))
-        begin += len(raw) + 1
-    found.reverse()
-    return found
+def _lines_up_from(data: bytes, end: int, base: int) -> Iterator[tuple[int, int]]:
+    """Start and end of the line that ends at `end`, and of those above it down to `base`."""
+    while end >= base:
+        begin = data.rfind(b"\n", base, end) + 1 or base
+        yield begin, end
+        end = begin - 1
+
+
+def _last_lines(data: bytes, end: int, base: int) -> list[bytes]:
+    """The lines of `data[base:end]` that an excerpt shows above its own, `end` being where the last of them ends."""
+    lines = islice(_lines_up_from(data, end, base), EXCERPT_BEFORE)
+    return [data[begin:stop] for begin, stop in lines][::-1]
+
+
+def _last_end(data: bytes) -> int:
+    """Where the last line ends: before its newline, if it has one; -1 where there is none."""
+    return len(data) - 1 if data.endswith(b"\n") else len(data) or -1
 
 
 def _around(line: str, position: int) -> str:

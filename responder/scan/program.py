@@ -43,6 +43,17 @@ class Program:
     def __init__(self, patterns: tuple[Pattern, ...], database: Any) -> None:
         self.patterns = patterns
         self.database = database
+        rules = [
+            (index, pattern.rule)
+            for index, pattern in enumerate(patterns)
+            if pattern.use == "rule" and pattern.rule is not None and pattern.rule.role == "noise"
+        ]
+        self.noise = frozenset(index for index, _ in rules)
+        """Patterns of what makes other lines harmless."""
+        self.exact = frozenset(index for index, rule in rules if rule.covers == "record")
+        """Those that are never only counted, however often they fire: the record that each silences would be told."""
+        self.shields = frozenset(index for index, rule in rules if index not in self.exact and not rule.escalate_when)
+        """Those that matter only where something else fires on the very line."""
 
 
 def build_program(catalogue: Catalogue, *, cache: Path | None = None) -> tuple[Program, list[Problem]]:

@@ -27,6 +27,8 @@ class Traceback(msgspec.Struct, frozen=True, kw_only=True):
     exception: str | None = None
     """The exception's type, or None where the log ends (or is cut) before it is named."""
     message: str = ""
+    begins: dict[str, int] = {}
+    """By stream, the offset of its first line there: rotation may have cut it.  The header's comes first."""
 
 
 class Aside(msgspec.Struct, frozen=True):

@@ -35,6 +35,11 @@ def fold(
     return incident if before is None else _as_first_seen(before, incident)
 
 
+def prune(connection: sqlite3.Connection) -> None:
+    """Forget the crashes of incidents that are no more.  Inside the caller's transaction."""
+    connection.execute("DELETE FROM crash WHERE incident NOT IN (SELECT id FROM incident)")
+
+
 def _known_as(connection: sqlite3.Connection, incident: Incident, crashes: Mapping[str, tuple[int, int]]) -> str:
     """The id under which the fault is known: of the incident that one of its crashes was counted for, else of an open
     one that looks the same."""

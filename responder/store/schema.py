@@ -135,5 +135,14 @@ PRESSES = (
     """,
 )
 
-MIGRATIONS: tuple[str, ...] = (*CHECKPOINTS, *INCIDENTS, *OUTBOX, *CRASHES, *PRESSES)
+LAUNCHES = (
+    """
+    CREATE TABLE launch (
+        server TEXT PRIMARY KEY NOT NULL,
+        memory TEXT NOT NULL                   -- JSON: where its launch stood at the stored checkpoints
+    ) STRICT
+    """,
+)
+
+MIGRATIONS: tuple[str, ...] = (*CHECKPOINTS, *INCIDENTS, *OUTBOX, *CRASHES, *PRESSES, *LAUNCHES)
 """Every statement in the order in which releases added them.  New ones go to the end."""
