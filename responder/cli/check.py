@@ -13,8 +13,10 @@ import click
 from responder.advise.gpu.nvml import query_gpus
 from responder.advise.learn import parsed
 from responder.cli.config import read
-from responder.publish.slack.token import Secret, TokenError, find_token, find_webhook
+from responder.publish.dead_letters import undelivered
+from responder.publish.slack.token import Secret, TokenError, find_app_token, find_token, find_webhook
 from responder.run.config import Config, state_dir
+from responder.sources.clock import SystemClock
 
 
 class Finding(NamedTuple):
@@ -50,6 +52,10 @@ def _findings(config: Config, online: bool) -> Iterator[Finding]:
     else:
         yield Finding("warn", f"GPUs: {facts.status}", facts.detail or "alerts go out without GPU facts")
     yield from _slack(config, online)
+    yield from _hub(config, online)
+    for name in ("responder.db", "hub.db"):
+        for letter in undelivered(state_dir(config) / name, SystemClock()):
+            yield Finding(letter.state, f"Slack: {letter.text}", letter.advice)
 
 
 def _servers(config: Config) -> Iterator[Finding]:
@@ -116,6 +122,30 @@ def _slack(config: Config, online: bool) -> Iterator[Finding]:
         yield from _online(config, found)
 
 
+def _hub(config: Config, online: bool) -> Iterator[Finding]:
+    if config.slack.buttons and not config.slack.channel:
+        yield Finding("warn", "[slack] buttons: only a bot's messages have buttons", "set [slack] channel")
+    if not (config.hub.users or config.hub.usergroups):
+        return
+    try:
+        token = find_app_token(Path(config.hub.app_token_file) if config.hub.app_token_file else None)
+    except TokenError as error:
+        yield Finding("fail", f"hub: {error}")
+        return
+    if token is None:
+        yield Finding("warn", "hub: no app-level token", "only the host that runs `responder hub` needs one")
+        return
+    yield Finding("warn" if token.warning else "ok", f"hub: {token.source}", token.warning or "")
+    if online:
+        from responder.publish.slack.online import check_hub
+
+        for one in check_hub(token, config.slack.base_url):
+            yield Finding(_STATES[one.status], f"hub: {one.text}")
+
+
+_STATES: dict[str, Literal["ok", "warn", "fail"]] = {"ok": "ok", "warning": "warn", "error": "fail"}
+
+
 def _online(config: Config, secret: Secret) -> Iterator[Finding]:
     from responder.publish.slack.online import check_bot, check_webhook
     from responder.publish.slack.transport import client
@@ -125,6 +155,5 @@ def _online(config: Config, secret: Secret) -> Iterator[Finding]:
         found = check_bot(client(secret, config.slack.base_url), config.slack.channel, host)
     else:
         found = check_webhook(secret, host)
-    states: dict[str, Literal["ok", "warn", "fail"]] = {"ok": "ok", "warning": "warn", "error": "fail"}
     for one in found:
-        yield Finding(states[one.status], f"Slack: {one.text}")
+        yield Finding(_STATES[one.status], f"Slack: {one.text}")

@@ -175,11 +175,12 @@ def recover(connection: sqlite3.Connection, now: float) -> int:
 def revive(connection: sqlite3.Connection, now: float, since: float) -> int:
     """Queue dead rows again that are younger than `since`: the token or the channel may have been put right.
 
-    What Slack refused for its content stays dead.  Says how many.
+    What Slack refused for its content stays dead, and what was ever on its way is asked for before it goes again: an
+    attempt before the last one may have arrived.  Says how many.
     """
     return connection.execute(
-        "UPDATE outbox SET state = 'queued', due = ?, attempts = 0, done = NULL WHERE state = 'dead' AND queued >= ?"
-        " AND plain = 0",
+        "UPDATE outbox SET state = CASE WHEN first_sent IS NULL THEN 'queued' ELSE 'ambiguous' END, due = ?,"
+        " attempts = 0, done = NULL WHERE state = 'dead' AND queued >= ? AND plain = 0",
         (now, since),
     ).rowcount
 
@@ -198,6 +199,21 @@ def dead(connection: sqlite3.Connection, limit: int = 20) -> list[Row]:
         (_ORPHAN, limit),
     ).fetchall()
     return [_row((*row, None, None)) for row in rows]
+
+
+def newest_finished_is_dead(connection: sqlite3.Connection) -> bool:
+    """Whether the message that ended last was one that Slack would not take."""
+    found = connection.execute("SELECT state FROM outbox WHERE done IS NOT NULL ORDER BY done DESC LIMIT 1").fetchone()
+    return found is not None and found[0] == "dead"
+
+
+def stuck(connection: sqlite3.Connection) -> Row | None:
+    """The oldest row that failed and goes again."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS} FROM outbox WHERE state IN ('queued', 'ambiguous') AND error IS NOT NULL"
+        " ORDER BY number LIMIT 1"
+    ).fetchone()
+    return _row((*found, None, None)) if found else None
 
 
 def get(connection: sqlite3.Connection, key: str) -> Row | None:

@@ -9,7 +9,7 @@ from slack_sdk import WebClient, WebhookClient
 from responder.publish.slack import message
 from responder.publish.slack.errors import CALL_ERRORS, Failure, read, read_status
 from responder.publish.slack.token import Secret
-from responder.publish.slack.transport import TIMEOUT, is_id
+from responder.publish.slack.transport import TIMEOUT, client, is_id
 
 REQUIRED = "chat:write"
 _PUBLIC, _PRIVATE = "channels:history", "groups:history"
@@ -38,10 +38,10 @@ def manifest() -> str:
     return resources.files("responder.publish.slack").joinpath("manifest.yaml").read_text(encoding="utf-8")
 
 
-def check_bot(client: WebClient, channel: str, host: str) -> list[Finding]:
+def check_bot(bot: WebClient, channel: str, host: str) -> list[Finding]:
     """Who the token is, which scope is missing, and whether a test message arrives in the channel."""
     try:
-        answer = client.auth_test()
+        answer = bot.auth_test()
     except CALL_ERRORS as error:
         return [_failed("the token", read(error))]
     findings = [Finding(status="ok", text=f"the token belongs to {answer.get('user')} in {answer.get('team')}")]
@@ -49,11 +49,27 @@ def check_bot(client: WebClient, channel: str, host: str) -> list[Finding]:
     if "x-oauth-scopes" in headers:
         findings += _scopes(str(headers["x-oauth-scopes"]), channel)
     try:
-        posted = client.chat_postMessage(channel=channel, **message.hello(host))
+        posted = bot.chat_postMessage(channel=channel, **message.hello(host))
     except CALL_ERRORS as error:
         return [*findings, _failed(f"posting to {channel}", read(error))]
     findings.append(Finding(status="ok", text=f"a test message stands in {channel}"))
-    return [*findings, *_history(client, str(posted.get("channel")))]
+    return [*findings, *_history(bot, str(posted.get("channel")))]
+
+
+def check_hub(app_token: Secret, base_url: str) -> list[Finding]:
+    """Whether the app-level token opens a connection for buttons."""
+    try:
+        client(app_token, base_url).apps_connections_open(app_token=app_token.value)
+    except CALL_ERRORS as error:
+        failure = read(error)
+        mend = {
+            "missing_scope": "make an app-level token with the scope connections:write",
+            "not_allowed_token_type": "this is no app-level token (xapp-…)",
+            "invalid_auth": "the app-level token is wrong or was revoked; make a new one under Basic Information",
+            "forbidden_team": "switch Socket Mode on in the app's settings",
+        }.get(failure.error.partition(":")[0], "")
+        return [Finding(status="error", text=f"Socket Mode: {failure.error}{'; ' + mend if mend else ''}")]
+    return [Finding(status="ok", text="Socket Mode can be opened")]
 
 
 def check_webhook(webhook: Secret, host: str) -> list[Finding]:
@@ -91,9 +107,9 @@ def _scopes(header: str, channel: str) -> list[Finding]:
     return findings or [Finding(status="ok", text="no scope is missing")]
 
 
-def _history(client: WebClient, channel_id: str) -> list[Finding]:
+def _history(bot: WebClient, channel_id: str) -> list[Finding]:
     try:
-        client.conversations_history(channel=channel_id, limit=1, include_all_metadata=True)
+        bot.conversations_history(channel=channel_id, limit=1, include_all_metadata=True)
     except CALL_ERRORS as error:
         failure = read(error)
         if failure.needed is not None:
