@@ -62,7 +62,7 @@ def advise(finding: Finding, host: Host, rules: Mapping[str, Rule]) -> Incident:
             Symptom(rule=rule, title=rules[rule].title if rule in rules else rule, lines=lines)
             for rule, lines in finding.symptoms.items()
         ),
-        server=_server(host, known, command),
+        server=_server(host, known, command, finding.evidence.labels),
         gpu=host.gpu,
         remedies=remedies,
         relaunch=first.relaunch if first else None,
@@ -104,9 +104,14 @@ def _problems(host: Host, problem: str | None) -> list[str]:
     return [one for one in (problem, note) if one]
 
 
-def _server(host: Host, known: Known, command: Command | None) -> Server:
+def _server(host: Host, known: Known, command: Command | None, labels: Mapping[str, str]) -> Server:
+    """The server with what its command and the wrapper of the failing line say of it."""
     argv = mask_argv(command.argv) if command is not None else ()
-    return replace(host.server, command=argv, role=known.role, nnodes=known.nnodes, node_rank=known.node_rank)
+    server = replace(host.server, command=argv, role=known.role, nnodes=known.nnodes, node_rank=known.node_rank)
+    named = {key: labels[key] for key in ("host", "unit", "namespace", "pod", "container") if key in labels}
+    placed = {key: value for key, value in named.items() if getattr(server, key) is None}
+    pid = labels.get("pid", "")
+    return replace(server, **placed, pid=server.pid or (int(pid) if pid.isdigit() else None))
 
 
 def _with_release(host: Host, rule: Rule | None) -> Host:

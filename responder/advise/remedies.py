@@ -82,6 +82,9 @@ class _Resolution:
         self.flags = FlagTable.load().release(known.release or rule.until)
 
     def resolved(self) -> Resolved | None:
+        """The remedy for this server; None where it is one of another release, or this release cannot say it."""
+        if self._in_release() is False:
+            return None
         applies = self._applies()
         turned_back = reverses(self.spec, self.known.steps) if applies != "no" else None
         if turned_back is not None:

@@ -1,6 +1,6 @@
 """How a command fails: one clear line and the exit status that the contract gives it."""
 
-USAGE, UNAVAILABLE, BAD_CONFIG = 2, 69, 78
+USAGE, UNAVAILABLE, INTERNAL, BAD_CONFIG = 2, 69, 70, 78
 
 
 class Failure(Exception):  # noqa: N818 - it is not an error of ours

@@ -1,13 +1,14 @@
 """`responder`: which command there is, and how each one ends."""
 
 import importlib
+import os
 import sys
 from typing import Any
 
 import click
 
 from responder import __version__
-from responder.cli.errors import Failure
+from responder.cli.errors import INTERNAL, Failure
 
 COMMANDS = {
     "run": "Follow the logs and alert: the daemon.",
@@ -87,3 +88,10 @@ def main(argv: list[str] | None = None) -> Any:
         sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        # Our own mistake, whatever it is: a user gets one line, a developer asks for the rest.
+        if "RESPONDER_DEBUG" in os.environ:
+            raise
+        told = " ".join(str(error).split())[:300]
+        click.echo(f"responder: internal error: {type(error).__name__}: {told} (RESPONDER_DEBUG=1 shows where)", err=True)
+        sys.exit(INTERNAL)
