@@ -92,6 +92,6 @@ def main(argv: list[str] | None = None) -> Any:
         # Our own mistake, whatever it is: a user gets one line, a developer asks for the rest.
         if "RESPONDER_DEBUG" in os.environ:
             raise
-        told = " ".join(str(error).split())[:300]
-        click.echo(f"responder: internal error: {type(error).__name__}: {told} (RESPONDER_DEBUG=1 shows where)", err=True)
+        told = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        click.echo(f"responder: internal error: {told} (RESPONDER_DEBUG=1 shows where)", err=True)
         sys.exit(INTERNAL)
