@@ -11,6 +11,7 @@ from responder.advise.command.secret import mask_argv
 from responder.advise.facts import Known
 from responder.advise.launch import Launch, log_launch
 from responder.advise.learn import Host, launched, learn, parsed
+from responder.advise.refusal import why_refused
 from responder.advise.relaunch import applied, withheld
 from responder.advise.remedies import resolve
 from responder.advise.settle import checked, other_backends
@@ -44,7 +45,7 @@ def advise(finding: Finding, host: Host, rules: Mapping[str, Rule]) -> Incident:
         severity=finding.severity,
         confidence=finding.confidence,
         phase=finding.phase,
-        cause=" ".join([finding.cause, *(f"({one[:1].upper()}{one[1:]}.)" for one in _problems(host, problem))]),
+        cause=" ".join([finding.cause, *_told(why_refused(finding, known), host, problem)]),
         evidence=Evidence(
             path=finding.evidence.path,
             offset=finding.evidence.offset,
@@ -98,10 +99,11 @@ def _shown(remedy: Remedy, host: Host, known: Known) -> Remedy:
     return replace(remedy, relaunch=applied(remedy.relaunch, host.launch, known))
 
 
-def _problems(host: Host, problem: str | None) -> list[str]:
-    """Why there is no launch command, or what is doubtful about it."""
+def _told(refusal: str | None, host: Host, problem: str | None) -> list[str]:
+    """What is said behind the cause: the conditions of the refusal, and what is doubtful about the launch command."""
     note = host.launch.note if host.launch is not None else ""
-    return [one for one in (problem, note) if one]
+    doubts = [f"({one[:1].upper()}{one[1:]}.)" for one in (problem, note) if one]
+    return [*([refusal] if refusal else []), *doubts]
 
 
 def _server(host: Host, known: Known, command: Command | None, labels: Mapping[str, str]) -> Server:
