@@ -97,9 +97,14 @@ class Follower:
         self._files.tidy()
         if self._watcher:
             self._watcher.watch(self._discovery.folders())
-        if any(e.file.behind for e in self._files) or any(p.behind for p in self._pipes()):
+        if self.behind:
             self._waker.wake()
         return blocks
+
+    @property
+    def behind(self) -> bool:
+        """Whether the last poll left something that could be read at once."""
+        return any(e.file.behind for e in self._files) or any(p.behind for p in self._pipes())
 
     def positions(self) -> list[Checkpoint]:
         """The checkpoints that changed since `stored` was said."""
