@@ -1,14 +1,19 @@
 """`responder run`: the daemon."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from responder.cli.errors import BAD_CONFIG, UNAVAILABLE, USAGE, Failure
 from responder.run.config import DEFAULT_PATH, Config, ConfigError, Loaded, ServerConfig, load_config
+
+if TYPE_CHECKING:
+    from responder.run.daemon import Daemon
 
 
 @click.command()
@@ -33,8 +38,13 @@ def run(config_path: Path | None, from_start: bool, state: Path | None, paths: t
         raise Failure(str(error), BAD_CONFIG) from None
     except StartError as error:
         raise Failure(str(error), UNAVAILABLE) from None
-    ended_by = _until_signalled(service.daemon.run, service.daemon.stop, service.reload)
+    ended_by = _until_signalled(service.daemon, lambda: _is_sound(config_path, paths))
     service.close()
+    if ended_by == signal.SIGHUP:
+        # All state is on the disk, so that starting anew is all there is to a reload; standard input stays open.
+        # Another SIGHUP must not end us before its handler is there again, and what is ignored stays so.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     sys.exit(0 if ended_by is None else 128 + ended_by)
 
 
@@ -72,16 +82,35 @@ def _name(paths: tuple[str, ...]) -> str:
     return server_name([Path(paths[0])])
 
 
-def _until_signalled(body: Callable[[], None], stop: Callable[[], None], reload: Callable[[], None]) -> int | None:
-    """Run the body; SIGTERM and SIGINT stop it cleanly, SIGHUP reloads.  Returns the signal that ended it."""
+def _is_sound(path: Path | None, paths: tuple[str, ...]) -> bool:
+    """Whether a new start would find a configuration that it understands; says what is wrong where not."""
+    import structlog
+
+    log = structlog.get_logger(__name__)
+    try:
+        _loaded(path, paths)
+    except Failure as error:
+        log.error("not reloaded; the configuration is wrong", reason=str(error))
+        return False
+    log.info("reloading")
+    return True
+
+
+def _until_signalled(daemon: "Daemon", may_reload: Callable[[], bool]) -> int | None:
+    """Run the daemon; SIGTERM and SIGINT stop it cleanly, and so does SIGHUP if there is something to reload.
+
+    Returns the signal that ended it.
+    """
     ended_by: list[int] = []
 
     def on_signal(number: int, _frame: object) -> None:
         ended_by.append(number)
-        stop()
+        daemon.stop()
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
-    signal.signal(signal.SIGHUP, lambda _number, _frame: reload())
-    body()
-    return ended_by[0] if ended_by else None
+    signal.signal(signal.SIGHUP, lambda _number, _frame: daemon.reload())
+    reloads = daemon.run(may_reload)
+    if ended_by:
+        return ended_by[0]
+    return signal.SIGHUP if reloads else None

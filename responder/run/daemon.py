@@ -5,8 +5,9 @@ were read in one transaction.  Where storing fails (a full disk), all of it is o
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from time import monotonic_ns
 from typing import Protocol
 
 import structlog
@@ -17,12 +18,14 @@ from responder.catalogue import Rule
 from responder.diagnose import Finding
 from responder.nouns import Incident
 from responder.publish.publisher import Publisher
+from responder.run.catch_up import CatchUp
 from responder.run.gpu_watch import GpuWatch
+from responder.run.health import Health, Inquiry, ServerHealth
 from responder.run.notify import Notifier
 from responder.run.watched import Watched
 from responder.sources.clock import Clock, Waker
 from responder.sources.follower import POLL_SECONDS
-from responder.store import checkpoints, crashes, incidents
+from responder.store import checkpoints, crashes, incidents, launches, outbox
 from responder.store.database import Database, StoreUnavailableError
 
 log = structlog.get_logger(__name__)
@@ -30,6 +33,8 @@ log = structlog.get_logger(__name__)
 STATUS_SECONDS = 10.0
 """How often systemd is told how many lines were read."""
 
+PRUNE_SECONDS = 24 * 3600.0
+"""How often what is long over is deleted from the state."""
 
 PATIENCE = 10.0
 """Seconds that a message under way gets when the daemon stops."""
@@ -37,6 +42,9 @@ PATIENCE = 10.0
 
 class Delivery(Protocol):
     """Whatever takes messages out of the outbox; the sending itself is a thread of its own."""
+
+    failing: str | None
+    """The last error, until a message gets through."""
 
     def pump(self) -> float | None:
         """Note what was sent and start what is due, without waiting."""
@@ -63,6 +71,8 @@ class Daemon:
         delivery: Delivery | None = None,
         notifier: Notifier | None = None,
         watchdog: float | None = None,
+        inquiry: Inquiry | None = None,
+        rules_left_out: int = 0,
     ) -> None:
         self.watched = watched
         self._database, self._publisher, self._rules = database, publisher, rules
@@ -70,33 +80,51 @@ class Daemon:
         self._delivery, self._notifier, self._watchdog = delivery, notifier or Notifier(), watchdog
         self._unsaved: dict[str, dict[str, Finding]] = {server.config.name: {} for server in watched}
         self._gone: set[str] = set()
+        self._catch_up = CatchUp(self._unsaved)
+        self._pruned_at = float("-inf")
+        self._inquiry, self._rules_left_out = inquiry, rules_left_out
         self._alive_at = self._status_at = float("-inf")
         self._reported: set[tuple[str, int]] = set()
         self._facts = gpu.facts
-        self._stopping = self._storing_fails = False
+        self._stopping = self._reload_asked = self._storing_fails = False
 
     def stop(self) -> None:
         """End after the wake-up that is under way.  Safe in a signal handler."""
         self._stopping = True
         self._waker.wake()
 
-    def run(self) -> None:
-        """Wake up again and again until `stop`."""
+    def reload(self) -> None:
+        """End after this wake-up if there is something to reload.  Safe in a signal handler."""
+        self._reload_asked = True
+        self._waker.wake()
+
+    def run(self, may_reload: Callable[[], bool] = lambda: False) -> bool:
+        """Wake up again and again until `stop`, or until `reload` where `may_reload` consents: then true."""
+        reloads = False
+        # Ready is who knows where each log ends: what is written from now on is read, whatever happens.
+        self.wake_up()
         self._notifier.say("READY=1", f"STATUS=following {self._targets()}")
-        while not self._stopping:
+        while not (self._stopping or reloads):
             self.wake_up()
             self._tell_systemd()
             self._waker.wait(POLL_SECONDS)
-        self._notifier.say("STOPPING=1")
+            if self._reload_asked:
+                self._reload_asked, reloads = False, may_reload()
+        self._notifier.say(
+            *(["RELOADING=1", f"MONOTONIC_USEC={monotonic_ns() // 1000}"] if reloads else ["STOPPING=1"])
+        )
         self.wake_up()
         if self._delivery is not None:
             self._delivery.close(PATIENCE)
+        return reloads
 
     def wake_up(self) -> None:
         """One wake-up's work."""
         now = self._clock.monotonic()
         for server in self.watched:
             server.read(now)
+            if not server.behind:
+                self._catch_up.reached_end(server.config.name)
             self._report(server)
             changed, gone = server.pipeline.diagnosis.changes()
             self._unsaved[server.config.name].update({finding.id: finding for finding in changed})
@@ -114,6 +142,27 @@ class Daemon:
         self._store(now)
         if self._delivery is not None:
             self._delivery.pump()
+        if self._inquiry is not None:
+            self._inquiry.answer(self.health)
+
+    def health(self) -> Health:
+        """How it is now."""
+        now, connection = self._clock.monotonic(), self._database.connection
+        servers = {
+            server.config.name: ServerHealth(
+                lines=server.lines_seen, matches=dict(server.pipeline.matched), lag=server.lag(now)
+            )
+            for server in self.watched
+        }
+        return Health(
+            servers=servers,
+            incidents=incidents.counts(connection),
+            outbox=outbox.counts(connection),
+            rules_left_out=self._rules_left_out,
+            patterns_set_aside=len({index for _, index in self._reported}),
+            sink_error=self._delivery.failing if self._delivery is not None else None,
+            storing_fails=self._storing_fails,
+        )
 
     def _store(self, now: float) -> None:
         """Write all that is new in one transaction; where that fails, keep it for the next wake-up."""
@@ -122,15 +171,22 @@ class Daemon:
         # Asked each time, for another process may have set it: `responder incidents ack`, a hub.
         look_at = incidents.next_look(self._database.connection)
         due = look_at is not None and look_at <= self._clock.wall()
-        news = any(self._unsaved.values()) or bool(recovered or due or self._gone)
+        news = any(self._unsaved.values()) or bool(recovered or due or self._gone or self._catch_up.due)
         if not news and not any(saved for _, saved in positions):
             return
+        memories = {server.config.name: server.to_store() for server in self.watched}
+        caught_up, prunes = self._catch_up.due, now - self._pruned_at >= PRUNE_SECONDS
         try:
             with self._database.transaction() as connection:
                 self._offer(connection, recovered)
                 for server, saved in positions:
                     checkpoints.save(connection, saved)
                     checkpoints.remember_targets(connection, server.follower.targets, self._clock.wall())
+                for name, memory in memories.items():
+                    if memory is not None:
+                        launches.save(connection, name, memory)
+                if prunes:
+                    self._prune(connection)
         except StoreUnavailableError as error:
             if not self._storing_fails:
                 log.error("the state cannot be written; nothing is lost, it is tried again", reason=str(error))
@@ -140,9 +196,20 @@ class Daemon:
             log.info("the state can be written again")
         self._storing_fails = False
         self._gone.clear()
-        for server, _ in positions:
-            server.follower.stored()
+        if caught_up:
+            self._catch_up.told()
+        if prunes:
+            self._pruned_at = now
+        for server in self.watched:
+            server.stored(memories[server.config.name])
             self._unsaved[server.config.name].clear()
+
+    def _prune(self, connection: sqlite3.Connection) -> None:
+        """Delete what is long over."""
+        wall = self._clock.wall()
+        incidents.prune(connection, wall)
+        crashes.prune(connection)
+        outbox.prune(connection, wall)
 
     def _offer(self, connection: sqlite3.Connection, recovered: Sequence[Watched]) -> None:
         """Hand the publisher every incident that is new, has changed or is over."""
@@ -151,7 +218,12 @@ class Daemon:
             for finding in self._unsaved[server.config.name].values():
                 incident = advise(finding, server.host(self._facts, finding), self._rules)
                 incident = crashes.fold(connection, incident, finding.crashes, wall)
-                self._publisher.offer(connection, incident, wall)
+                if self._catch_up.keeps_quiet(incident, wall) and incidents.told(connection, incident.id) is None:
+                    self._publisher.keep(connection, incident, wall)
+                else:
+                    self._publisher.offer(connection, incident, wall)
+        if self._catch_up.due:
+            self._catch_up.tell(connection, self._publisher, wall)
         # What was told under its own id and then turned out to be part of another incident is over, too.
         over = [gone for key in self._gone if (gone := incidents.load(connection, key)) is not None]
         names = {server.config.name for server in recovered}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, Protocol
 
 import structlog
 
@@ -16,15 +16,18 @@ from responder.publish.slack.token import Secret, TokenError, find_token, find_w
 from responder.run.config import Config, ConfigError, Loaded, ServerConfig, state_dir
 from responder.run.daemon import Daemon, Delivery
 from responder.run.gpu_watch import GpuWatch
+from responder.run.health import Inquiry
 from responder.run.launch_watch import LaunchWatch
 from responder.run.notify import Notifier, watchdog_seconds
 from responder.run.watched import Watched
 from responder.scan import build_program
 from responder.sources.clock import SystemClock, SystemWaker
+from responder.sources.discovery import Discovery
 from responder.sources.events import SourceEvent
 from responder.sources.follower import Follower
 from responder.sources.watcher import FolderWatcher
-from responder.store import checkpoints
+from responder.store import checkpoints, launches
+from responder.store.checkpoints import Saved
 from responder.store.database import Database, StoreError, open_database
 
 log = structlog.get_logger(__name__)
@@ -36,6 +39,14 @@ class StartError(Exception):
     """Something the daemon needs is not there: what, and what to do."""
 
 
+class Endpoint(Protocol):
+    """Where the daemon's health is asked for."""
+
+    def close(self) -> None:
+        """Stop listening."""
+        ...
+
+
 class Service(NamedTuple):
     """A daemon that is ready to run, and how to end it."""
 
@@ -43,13 +54,12 @@ class Service(NamedTuple):
     database: Database
     followers: Sequence[Follower]
     launches: LaunchWatch
-
-    def reload(self) -> None:
-        """What SIGHUP does: nothing is lost by a restart, so systemd may simply restart us."""
-        log.info("reload asked for; restart the service to apply a changed configuration")
+    endpoint: Endpoint | None
 
     def close(self) -> None:
         """Give everything back."""
+        if self.endpoint is not None:
+            self.endpoint.close()
         self.launches.close()
         for follower in self.followers:
             follower.close()
@@ -77,17 +87,21 @@ def build(
     database = _database(state or state_dir(config), clock)
     saved = checkpoints.load(database.connection)
     watcher = FolderWatcher(waker, _on_event)
-    launches = LaunchWatch(config.server, waker.wake)
+    launch_watch = LaunchWatch(config.server, waker.wake)
     watched = []
     for server in config.server:
+        targets = _targets(server)
         follower = Follower(
-            _targets(server), saved, clock, waker, from_start=from_start, events=_on_event, watcher=watcher
+            targets, _own(saved, targets), clock, waker, from_start=from_start, events=_on_event, watcher=watcher.part()
         )
-        watched.append(Watched(server, program, follower, launches))
+        memory = launches.load(database.connection, server.name)
+        watched.append(Watched(server, program, follower, launch_watch, memory))
     gpu = GpuWatch(query_gpus, waker.wake)
     gpu.refresh()
-    launches.start()
+    launch_watch.start()
     publisher, delivery = _sinks(config, database, clock, waker, out, posting)
+    inquiry = Inquiry(waker)
+    endpoint = _endpoint(config, inquiry)
     daemon = Daemon(
         watched,
         database,
@@ -99,8 +113,10 @@ def build(
         delivery=delivery,
         notifier=Notifier(),
         watchdog=watchdog_seconds(),
+        inquiry=inquiry,
+        rules_left_out=len(catalogue.problems) + len(problems),
     )
-    return Service(daemon, database, [server.follower for server in watched], launches)
+    return Service(daemon, database, [server.follower for server in watched], launch_watch, endpoint)
 
 
 def _catalogue(config: Config) -> Catalogue:
@@ -129,6 +145,29 @@ def _database(folder: Path, clock: SystemClock) -> Database:
     if database.set_aside is not None:
         log.error("the state was damaged; it was set aside and a new one begun", kept_as=str(database.set_aside))
     return database
+
+
+def _own(saved: Saved, targets: Sequence[str]) -> Saved:
+    """What is known of one server's logs: each checkpoint has one who keeps it up to date."""
+    discovery = Discovery(targets)
+    mine = tuple(each for each in saved.checkpoints if discovery.target_of(each.path) is not None)
+    return Saved(mine, saved.targets)
+
+
+def _endpoint(config: Config, inquiry: Inquiry) -> Endpoint | None:
+    """Metrics and health, where they are asked for.  Raises ConfigError and StartError."""
+    listen = config.http.listen
+    if listen is None:
+        return None
+    # Imported only where it is used: the metrics' client costs some MB.
+    from responder.run.http import HealthServer
+
+    try:
+        return HealthServer(listen, inquiry)
+    except ValueError as error:
+        raise ConfigError(f"[http] listen: {error}") from None
+    except OSError as error:
+        raise StartError(f"[http] listen: {listen} cannot be had: {error.strerror or error}") from None
 
 
 def _targets(server: ServerConfig) -> list[str]:

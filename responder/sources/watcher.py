@@ -52,6 +52,20 @@ class FolderWatcher:
         self._failed: set[str] = set()
         self._events = events
         self._running = False
+        self._parts: list[WatcherPart] = []
+        self._wanted: frozenset[str] = frozenset()
+
+    def part(self) -> "WatcherPart":
+        """For one of several followers, each of which watches folders of its own."""
+        self._parts.append(WatcherPart(self))
+        return self._parts[-1]
+
+    def watch_parts(self) -> None:
+        """Watch what the followers want together, if that has changed."""
+        wanted = frozenset[str]().union(*(part.folders for part in self._parts))
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self.watch(wanted)
 
     def watch(self, folders: Set[str]) -> None:
         """Watch these and no others."""
@@ -75,3 +89,22 @@ class FolderWatcher:
         if self._running:
             self._observer.stop()
             self._observer.join()
+            self._running = False
+
+
+class WatcherPart:
+    """One follower's share in a watcher."""
+
+    def __init__(self, whole: FolderWatcher) -> None:
+        self._whole = whole
+        self.folders: Set[str] = frozenset()
+
+    def watch(self, folders: Set[str]) -> None:
+        """Watch these for this follower."""
+        if folders != self.folders:
+            self.folders = frozenset(folders)
+            self._whole.watch_parts()
+
+    def close(self) -> None:
+        """Close the whole: followers end together."""
+        self._whole.close()

@@ -88,6 +88,17 @@ def unresolved(connection: sqlite3.Connection) -> list[Incident]:
     return [msgspec.json.decode(text, type=Incident) for (text,) in rows]
 
 
+def counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """How many there are, by status; an acknowledgement counts as such."""
+    found = {"open": 0, "acknowledged": 0, "resolved": 0}
+    rows = connection.execute(
+        "SELECT CASE WHEN status = 'open' AND id IN (SELECT incident FROM acknowledgement) THEN 'acknowledged'"
+        " ELSE status END AS seen, count(*) FROM incident GROUP BY seen"
+    )
+    found.update(rows.fetchall())
+    return found
+
+
 def acknowledge(connection: sqlite3.Connection, incident_id: str, by: str, now: float) -> None:
     """A person has it in hand.  It ends when the incident is resolved."""
     connection.execute(
