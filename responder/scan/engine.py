@@ -96,6 +96,8 @@ class Scanner:
         found: list[tuple[int, int, int]] = []
         raised: set[int] = set()
         seen: dict[int, int] = {}
+        hot: dict[int, set[int]] = {}
+        """By pattern, the ends of the lines that it is only counted for."""
         line_end: dict[int, int] = {}
         noise, exact = self.program.noise, self.program.exact
         limit = max(_LEAST_HOT, int(len(data) / _BYTES_PER_LINE * HOT_SHARE))
@@ -112,19 +114,33 @@ class Scanner:
             seen[index] = count = seen.get(index, 0) + 1
             if count <= limit or index in exact:
                 found.append((index, data.rfind(b"\n", 0, end) + 1, stop))
-            elif index in noise:
+                return
+            hot.setdefault(index, set()).add(stop)
+            if index in noise:
                 raised.add(index)
 
         if data:
             self.program.database.scan(data, on_match, scratch=self._scratch)
-        for index, count in seen.items():
-            rule = self.program.patterns[index].rule
-            if count > limit and index not in exact and rule is not None:
-                self.counted[rule.id] += count - limit
+        self._count(hot, found)
         if raised and found:
             lines = dict.fromkeys((start, end) for _, start, end in found)
             found += [(index, start, end) for start, end in lines for index in sorted(raised)]
         return found
+
+    def _count(self, hot: dict[int, set[int]], found: list[tuple[int, int, int]]) -> None:
+        """Count lines, not hits: several patterns of a rule may fire on one, and some of them were looked at."""
+        lines: dict[str, set[int]] = {}
+        for index, ends in hot.items():
+            rule = self.program.patterns[index].rule
+            if rule is not None:
+                lines.setdefault(rule.id, set()).update(ends)
+        if not lines:
+            return
+        for index, _, end in found:
+            rule = self.program.patterns[index].rule
+            if rule is not None and rule.id in lines:
+                lines[rule.id].discard(end)
+        self.counted.update({rule: len(ends) for rule, ends in lines.items()})
 
     def _confirmed(self, index: int, pattern: Pattern, data: bytes, start: int, end: int) -> Any | None:
         if index in self.set_aside:

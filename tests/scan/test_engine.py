@@ -77,6 +77,19 @@ def test_a_hot_rule_is_counted_instead_of_looked_at(tmp_path):
     assert len(hits) <= max(256, lines * HOT_SHARE)
 
 
+def test_a_line_counts_once_for_a_hot_rule_however_many_of_its_patterns_fire_on_it(tmp_path):
+    rule = Rule(
+        id="hot", title="hot", kind="hang", role="cause", patterns=("out of memory", "memory is short", "no memory")
+    )
+    program, _ = build_program(
+        Catalogue(loaded=(LoadedRule(rule=rule, path=tmp_path / "hot.toml"),)), cache=tmp_path / "cache"
+    )
+    scan = Scanner(program)
+    both, one, rare = b"out of memory: memory is short\n", b"out of memory\n", b"out of memory, no memory\n"
+    hits = scan.scan((both * 9 + one * 9 + rare) * 500)
+    assert len(hits) + scan.counted["hot"] == 500 * 19
+
+
 def test_a_pattern_that_takes_forever_is_set_aside_and_reported(tmp_path):
     scan = scanner(tmp_path, slow=r"needle (?:a|aa|aaa)+(?:b|c)?(?:a|aa|aaa)+!", good="good line")
     evil = b"needle " + b"a" * 3000 + b"? needle aa! good line\n"
