@@ -77,16 +77,16 @@ class Files:
         """Follow the file at `path`, from where it was left if it is known.  OSError when it cannot be opened."""
         entry = self._take_in(GrowingFile(path, path, key, self._events))
         before = self._known.pop(key, None) or self._renumbered(path, key)
+        self._lost.discard(key)
         if before is None:
             entry.fresh = True
             return entry, "new"
         if entry.file.resume(before):
             self.report("resumed", path, entry.file.offset)
             return entry, "left"
-        # Emptied or replaced while nobody looked; a copy may still hold what was not read.
-        self.report("truncated", path, before.offset)
         entry.file.generation = before.generation + 1
-        entry.after = self.take_missed(before, None, {}, gone=True, live=False)
+        if before.path == path:
+            self.report("truncated", path, before.offset)
         return entry, "rewritten"
 
     def recover(self, covers: Callable[[str], object]) -> set[str]:
@@ -95,13 +95,17 @@ class Files:
         Returns the paths of all files that were followed before, as far as `covers` has them.
         """
         paths = {last.path for last in self._known.values() if covers(last.path)}
+        before = list(self._known.values())
         for key, last in sorted(self._known.items(), key=lambda item: item[1].modified_ns):
             if last.path not in paths or _leads_to(last.path, key):
                 continue
             sibling = self._sibling(last.real_path, key)
             if sibling is None or not is_as_left(sibling.path, last):
                 self._lost.add(key)
-            elif sibling.size > last.offset + last.shown or self._is_recent(sibling):
+                continue
+            # The inode of a file that was empty is no proof: what has it now may be the copy of another.
+            copy = not last.file_id and any(begins_with(sibling.path, other) for other in before)
+            if not copy and (sibling.size > last.offset + last.shown or self._is_recent(sibling)):
                 self._adopt_sibling(last, sibling, None)
         return paths
 

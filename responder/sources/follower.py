@@ -10,7 +10,7 @@ from responder.sources.block import Block
 from responder.sources.clock import Clock, Waker
 from responder.sources.discovery import STDIN, Discovery, is_compressed
 from responder.sources.events import SourceEvents, ignore_events
-from responder.sources.files import Files, Moment, key_of
+from responder.sources.files import Files, Found, Moment, key_of
 from responder.sources.followed import FileStatus, Followed, Slot
 from responder.sources.growing_file import RewrittenError
 from responder.sources.identity import MARKER_SIZE, FileKey
@@ -213,11 +213,11 @@ class Follower:
             slot.trouble = MISSING
             self._files.report("missing", slot.path)
         if slot.last and slot.folder.changed():
-            self._take_missed(slot, slot.last)
+            self._take_missed(slot, slot.last, gone=False)
 
-    def _take_missed(self, slot: Slot, last: Checkpoint) -> Followed | None:
+    def _take_missed(self, slot: Slot, last: Checkpoint, *, gone: bool) -> Followed | None:
         """Follow what came and went at the path since it led to the file that was read last."""
-        gone = self._files.is_lost(last)
+        gone = gone or self._files.is_lost(last)
         newest = self._files.take_missed(last, slot.previous, slot.older, gone=gone, live=False)
         if newest and newest is not slot.previous:
             slot.last, slot.previous = newest.file.checkpoint(self._files.now.wall), newest
@@ -236,11 +236,15 @@ class Follower:
         """The path leads to another file than before, or to one for the first time; OSError if it cannot be opened."""
         if slot.current:
             self._leave(slot, slot.current)
-        entry = self._files.get(key) or self._adopt(slot, key, size)
-        replaced = slot.last is not None and key_of(slot.last) != key
-        if slot.last and replaced:
-            entry.after = self._take_missed(slot, slot.last)
-        if replaced or entry.fresh:
+        entry = self._files.get(key)
+        found: Found | None = None
+        if entry is None:
+            entry, found = self._adopt(slot, key, size)
+        same = slot.last is not None and key_of(slot.last) == key
+        # Rewritten under the same inode while nobody looked: a copy may still hold what was not read.
+        if slot.last and (not same or found == "rewritten"):
+            entry.after = self._take_missed(slot, slot.last, gone=same)
+        if found == "new" or (slot.last and not same):
             slot.older = self._rotated_from(entry.file.real_path)
         slot.current, slot.last, slot.previous = entry, None, None
         entry.names += 1
@@ -264,18 +268,17 @@ class Follower:
 
     # Where to begin
 
-    def _adopt(self, slot: Slot, key: FileKey, size: int) -> Followed:
+    def _adopt(self, slot: Slot, key: FileKey, size: int) -> tuple[Followed, Found]:
         """Begin to follow the file at a path; OSError when it cannot be opened."""
         if is_compressed(slot.path):
             raise OSError(errno.EINVAL, "compressed: a finished log, for `responder replay`")
         if not (self._started or self._from_start or slot.target in self._saved_targets):
             slot.passed_over = (key, size)
         entry, found = self._files.adopt(slot.path, key)
-        if found == "left":
-            return entry
-        if found == "rewritten":
-            entry.originals = self._originals(slot)
-            return entry
+        if found != "new":
+            # Nothing tells an inode that was reused from a file that was empty when it was left.
+            entry.originals = [] if entry.file.file_id else self._originals(slot)
+            return entry, found
         if slot.passed_over and slot.passed_over[0] == key:
             entry.file.begin_at_end(min(size, slot.passed_over[1]))
         elif slot.last and self._took_its_place(slot.last, slot):
@@ -283,7 +286,7 @@ class Follower:
         elif self._started or slot.target in self._saved_targets:
             entry.originals = self._originals(slot)
         self._files.report("opened", slot.path, entry.file.offset)
-        return entry
+        return entry, found
 
     def _took_its_place(self, last: Checkpoint, slot: Slot) -> bool:
         """Whether the file replaced one that is gone and holds all that was read of it: a copy moved over it."""

@@ -105,9 +105,8 @@ def missed(
     rotated away before had its turn.
     """
     result = []
-    own = FileKey(last.device, last.inode)
     for sibling in rotated:
-        if (sibling.key == own and not gone) or sibling.modified_ns < last.modified_ns or known(sibling):
+        if sibling.modified_ns < last.modified_ns or known(sibling):
             continue
         if begins_with(sibling.path, last):
             if gone:
