@@ -24,8 +24,9 @@ MOST_HELD = 16 * 1024 * 1024
 IDLE_SECONDS = 1800.0
 """After this long without a line of its own a crash is over."""
 
-CUT_SECONDS = 30.0
-"""A traceback of which no more has come for so long was cut off: its process was killed while it wrote."""
+CUT_SECONDS = 15.0
+"""A traceback of which no more has come for so long was cut off: its process was killed while it wrote.  Less than
+the patience with follow-on lines, so that they are not told before it."""
 
 KEPT_SECONDS = 3600.0
 """So long what is known of a log is kept after its last line, where the log itself is gone."""

@@ -126,18 +126,8 @@ def test_a_server_that_is_ready_for_ten_minutes_has_got_over_its_fault(at_hand, 
     assert status == "resolved"
 
 
-def test_a_full_disk_delays_and_drops_nothing(at_hand, texts, monkeypatch):
-    from contextlib import contextmanager
-
-    from responder.store.database import StoreUnavailableError
-
-    @contextmanager
-    def full(*, durable=False):
-        raise StoreUnavailableError("database or disk is full")
-        yield
-
-    with monkeypatch.context() as patched:
-        patched.setattr(at_hand.database, "transaction", full)
+def test_a_full_disk_delays_and_drops_nothing(at_hand, texts, disk_full):
+    with disk_full(at_hand.database):
         at_hand.write(texts["seed-0523-sm90"])
         at_hand.pass_time(6)
         assert at_hand.rules() == []
