@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -10,9 +11,9 @@ import click
 from responder.catalogue import load_catalogue
 from responder.cli.errors import Failure
 from responder.cli.options import host_of, host_options
+from responder.cli.progress import Watch
 from responder.cli.show import FORMATS, show
 from responder.nouns import Incident
-from responder.sources.events import SourceEvent
 from responder.sources.finished import UnreadableError, find_logs
 
 
@@ -57,18 +58,24 @@ def _incidents(
     paths: tuple[str, ...], gpu_spec: str | None, version: str | None, launch: str | None, jobs: int
 ) -> Iterator[Incident]:
     from responder.replay.chains import chains, server_name
-    from responder.replay.line_numbers import numbered
-    from responder.replay.postmortem import postmortem, read_chain
+    from responder.replay.line_numbers import LineNumbers
+    from responder.replay.postmortem import postmortem
+    from responder.replay.ranges import parts_of
+    from responder.replay.workers import scan_parts
     from responder.scan import build_program
 
     logs = chains(Path(path) for path in find_logs(paths))
     catalogue = load_catalogue()
     program, _ = build_program(catalogue)
-    for chain in logs:
-        host = host_of(server_name(chain), gpu_spec, version, launch)
-        pieces = read_chain(chain, program, catalogue.by_id, _on_event, jobs)
-        for incident in postmortem(pieces, program, host, catalogue.by_id):
-            yield numbered(incident)
+    parts = [part for number, log in enumerate(logs) for part in parts_of(number, log, jobs)]
+    numbers, watch = LineNumbers(), Watch(parts)
+    by_log = groupby(scan_parts(parts, program, catalogue.by_id, jobs), key=lambda pair: pair[0].log)
+    with watch:
+        for number, pieces in by_log:
+            host = host_of(server_name(logs[number]), gpu_spec, version, launch)
+            scanned = (watch.saw(piece) for _, piece in pieces)
+            for incident in postmortem(scanned, program, host, catalogue.by_id):
+                yield numbers.numbered(incident)
 
 
 def _within(incident: Incident, since: datetime | None, until: datetime | None) -> bool:
@@ -95,9 +102,3 @@ def _time(option: str, text: str | None) -> datetime | None:
         return datetime.fromisoformat(text).replace(tzinfo=None)
     except ValueError:
         raise Failure(f"{option}: `{text}` is no time; write it like 2026-09-14T07:02:10") from None
-
-
-def _on_event(event: SourceEvent) -> None:
-    if event.kind in ("unreadable", "line-cut"):
-        detail = f": {event.detail}" if event.detail else ""
-        click.echo(f"responder: {event.path}: {event.kind}{detail}", err=True)

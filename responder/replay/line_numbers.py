@@ -1,6 +1,7 @@
 """Line numbers, counted only for the few lines that are evidence: the scan itself counts none."""
 
 import os
+from bisect import bisect_right, insort
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -10,27 +11,35 @@ from responder.nouns import Incident
 _CHUNK = 1 << 20
 
 
-def numbered(incident: Incident) -> Incident:
-    """The incident with the line number of its evidence; unchanged for standard input and archives."""
-    number = line_number(Path(incident.evidence.path), incident.evidence.offset)
-    return incident if number is None else replace(incident, evidence=replace(incident.evidence, line=number))
+class LineNumbers:
+    """Counts on from the nearest line that was counted before, so that many incidents cost one pass."""
 
+    def __init__(self) -> None:
+        self._known: dict[Path, list[tuple[int, int]]] = {}
+        """By file, offsets and how many newlines stand before them, ascending."""
 
-def line_number(path: Path, offset: int) -> int | None:
-    """The number, from 1, of the line that holds this byte; None where the file is not the log itself."""
-    if path.suffix.lower() in (".gz", ".zst", ".xz", ".bz2") or not path.is_file():
-        return None
-    count, left = 1, offset
-    try:
-        with path.open("rb", buffering=0) as file:
-            if os.fstat(file.fileno()).st_size < offset:
-                return None
-            while left > 0:
-                chunk = file.read(min(_CHUNK, left))
-                if not chunk:
+    def numbered(self, incident: Incident) -> Incident:
+        """The incident with the line number of its evidence; unchanged for standard input and archives."""
+        number = self.of(Path(incident.evidence.path), incident.evidence.offset)
+        return incident if number is None else replace(incident, evidence=replace(incident.evidence, line=number))
+
+    def of(self, path: Path, offset: int) -> int | None:
+        """The number, from 1, of the line that holds this byte; None where the file is not the log itself."""
+        if path.suffix.lower() in (".gz", ".zst", ".xz", ".bz2") or not path.is_file():
+            return None
+        known = self._known.setdefault(path, [(0, 0)])
+        at, count = known[bisect_right(known, (offset, offset)) - 1]
+        try:
+            with path.open("rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_size < offset:
                     return None
-                count += chunk.count(b"\n")
-                left -= len(chunk)
-    except OSError:
-        return None
-    return count
+                while at < offset:
+                    chunk = os.pread(file.fileno(), min(_CHUNK, offset - at), at)
+                    if not chunk:
+                        return None
+                    at, count = at + len(chunk), count + chunk.count(b"\n")
+        except OSError:
+            return None
+        if (at, count) not in known:
+            insort(known, (at, count))
+        return count + 1

@@ -5,6 +5,7 @@ the tail of the previous block (for what stands above a hit) and the tracebacks 
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
@@ -16,8 +17,8 @@ from responder.scan.seen import Aside, Frame, Seen, Traceback
 from responder.sources.block import Block, Origin
 from responder.sources.prefix import Prefix, parse_prefix
 
-CONTEXT_BYTES = 32 * 1024
-"""How much of the text above a hit is kept for its record and excerpt."""
+CONTEXT_BYTES = 64 * 1024
+"""How much of the text above a hit is kept for its record, its excerpt and the running line number."""
 
 EXCERPT_BEFORE, EXCERPT_AFTER = 12, 3
 """Lines around the evidence that a person gets to see."""
@@ -28,9 +29,13 @@ LONGEST_TEXT = 4096
 FAR = 10_000
 """What the running line number grows by over a gap too long to count."""
 
-COUNTED_GAP = 64 * 1024
+COUNTED_GAP = CONTEXT_BYTES
 """A longer gap between two lines is not counted: nothing that far away is near."""
-_LONGEST_TRACEBACK = 400
+_LONGEST_PART = 400
+"""Lines that the newest open traceback may grow by before it is given up."""
+
+LONGEST_TRACEBACK = 2000
+"""Lines after its header at which any open traceback is given up: sixteen ranks may write theirs at once."""
 
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"\n]{1,400})", line (?P<line>\d+)(?:, in (?P<function>.{1,200}))?$')
 _EXCEPTION = re.compile(r"^(?P<type>[A-Za-z_]\w*(?:\.\w+)*)(?:: (?P<message>.*))?$")
@@ -54,19 +59,25 @@ class _Open(msgspec.Struct, kw_only=True):
     """By stream, the offset of its first line there."""
     frames: list[Frame] = []
     lines: int = 0
+    """Since it was the newest that is open."""
+    age: int = 0
+    """Lines since its header."""
 
 
 class StreamScan:
     """Scans the blocks of one log, in their order.  Rotation may spread it over several files."""
 
-    def __init__(self, scanner: Scanner, above: bytes = b"") -> None:
-        """`above` is the text before the first block, where the log does not begin with it."""
+    def __init__(self, scanner: Scanner, *, begins: bool = True) -> None:
+        """`begins` is False where more of the log stands above the first block."""
         self._scanner = scanner
-        self._above = above
+        self._tail: deque[tuple[Block, bytes]] = deque()
+        """The last blocks, with what rules saw of them; joined only where something fires."""
+        self._tail_size = 0
+        self._joined: bytes | None = None
         self._open: list[_Open] = []
         self._ordinal = 0
         self._file_id = ""
-        self._last = 0
+        self._last = 0 if begins else -COUNTED_GAP - 1
         """Where in the current block the running line number stands (negative: in the block before)."""
 
     def feed(self, block: Block) -> list[Seen]:
@@ -84,9 +95,35 @@ class StreamScan:
             ended = tracebacks.get(start)
             if hit.matches or ended or any(pattern.rule for pattern in hit.aside):
                 seen.append(self._seen(block, data, hit, ended))
-        self._above = (self._above + data)[-CONTEXT_BYTES:] if len(data) < CONTEXT_BYTES else data[-CONTEXT_BYTES:]
+        self._keep(block, data)
         self._last -= len(data)
         return seen
+
+    @property
+    def _above(self) -> bytes:
+        """The text before the block at hand: its last CONTEXT_BYTES."""
+        if self._joined is None:
+            self._joined = b"".join([data[-CONTEXT_BYTES:] for _, data in self._tail])[-CONTEXT_BYTES:]
+        return self._joined
+
+    def _offset_above(self, distance: int) -> int:
+        """Offset in its file of the byte that stands `distance` bytes before the block at hand."""
+        for block, data in reversed(self._tail):
+            if distance <= len(data):
+                return block.locate(len(data) - distance).offset
+            distance -= len(data)
+        return -1
+
+    def _keep(self, block: Block, data: bytes) -> None:
+        self._tail.append((block, data))
+        self._tail_size += len(data)
+        self._joined = None
+        while self._tail_size - len(self._tail[0][1]) >= CONTEXT_BYTES:
+            self._tail_size -= len(self._tail.popleft()[1])
+
+    def count_from_here(self) -> None:
+        """Number the lines that follow from the last one that was seen, instead of from the log's start."""
+        self._ordinal = 0
 
     def needs(self) -> dict[str, int]:
         """By stream, the offset of the first line of a traceback that is still open."""
@@ -162,15 +199,15 @@ class StreamScan:
         above = self._above
         for begin, end in _lines_up_from(above, _last_end(above), max(0, len(above) + start - CONTEXT_BYTES)):
             if _HEAD.match(above, begin, end):
-                # Exact for bare logs; for wrapped ones it is only compared with offsets of the same kind.
-                offset = block.offset - len(above) + begin
+                offset = self._offset_above(len(above) - begin)
                 return offset, parse_prefix(text(above[begin : min(end, begin + 4096)]))
         return -1, parse_prefix("")
 
     def _excerpt(self, data: bytes, hit: LineHit) -> tuple[str, ...]:
         above = _last_lines(data, hit.start - 1, max(0, hit.start - CONTEXT_BYTES))
         if len(above) < EXCERPT_BEFORE and hit.start < CONTEXT_BYTES:
-            above = [*_last_lines(self._above, _last_end(self._above), 0), *above][-EXCERPT_BEFORE:]
+            base = max(0, len(self._above) + hit.start - CONTEXT_BYTES)
+            above = [*_last_lines(self._above, _last_end(self._above), base), *above][-EXCERPT_BEFORE:]
         below = data[hit.end + 1 : hit.end + 1 + 2048].splitlines()[:EXCERPT_AFTER]
         return tuple(text(line[:LONGEST_TEXT]) for line in (*above, data[hit.start : hit.end], *below))
 
@@ -203,6 +240,8 @@ class StreamScan:
     ) -> None:
         line = text(data[start : min(end, start + LONGEST_TEXT)])
         prefix = parse_prefix(line)
+        for one in self._open:
+            one.age += 1
         if is_header:
             offset = block.locate(start).offset
             self._open.append(
@@ -243,8 +282,10 @@ class StreamScan:
                     ),
                 )
                 return
-        if newest.lines > _LONGEST_TRACEBACK:
+        if newest.lines > _LONGEST_PART:
             self._open.pop()
+        elif self._open[0].age > LONGEST_TRACEBACK:
+            self._open.pop(0)
 
 
 def _opens_traceback(hit: LineHit) -> bool:

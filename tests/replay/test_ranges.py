@@ -1,14 +1,25 @@
-"""However many processes scan a log, the result is that of one."""
+"""However many processes scan a log and however it is cut, the result is that of one pass over it."""
 
 import random
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from responder.diagnose import Pipeline
 from responder.replay import ranges
-from responder.replay.ranges import Range, blocks_of, ranges_of, scan_ranges
-from responder.sources.finished import read_finished
+from responder.replay.ranges import Segment, blocks_of, parts_of, segment_of
+from responder.replay.workers import scan_parts
+from responder.scan import Scanner, framing
+from responder.scan.framing import StreamScan
+from responder.sources.block import Block
+from responder.sources.finished import UnreadableError
+from responder.sources.wrappers import Unwrapper
 from tests.diagnose.test_same_incident import HEALTHY, rank_log
+from tests.wrapping import WRAPPERS
+
+JOBS = (2, 3, 5)
+LEAST = 128 * 1024
 
 ERRORS = (
     "ValueError: Not enough host memory available. Requesting 40.00 GB but only have 4.87 GB free.",
@@ -20,58 +31,176 @@ BANNER = (
 )
 
 
+@pytest.fixture(autouse=True)
+def small_windows(monkeypatch):
+    """Everything that is measured in megabytes, in kilobytes, so that a small log has many parts."""
+    monkeypatch.setattr(ranges, "WINDOW", 32 * 1024)
+    monkeypatch.setattr(ranges, "_ABOVE", 8)
+    monkeypatch.setattr(ranges, "_PROBE", 4 * 1024)
+    monkeypatch.setattr(ranges, "LONGEST_TRACEBACK", 200)
+    monkeypatch.setattr(framing, "LONGEST_TRACEBACK", 200)
+    monkeypatch.setattr(framing, "_LONGEST_PART", 100)
+
+
+def healthy(chance: random.Random, most: int) -> list[str]:
+    return [chance.choice(HEALTHY).format(minute=chance.randrange(60)) for _ in range(chance.randrange(most))]
+
+
 def corpus(seed: int) -> str:
     """A log of launches, healthy hours and crashes, ranks interleaved."""
     chance = random.Random(seed)
     lines: list[str] = []
     for _ in range(12):
-        lines.append(BANNER)
-        healthy = chance.randrange(2000)
-        lines += [chance.choice(HEALTHY).format(minute=chance.randrange(60)) for _ in range(healthy)]
+        lines += [BANNER, *healthy(chance, 2000)]
         copies = [rank_log(chance.choice(ERRORS), rank).splitlines() for rank in range(chance.randrange(1, 5))]
         lines += [line for group in zip(*copies, strict=True) for line in group]
     return "".join(f"{line}\n" for line in lines)
 
 
-def found_by(program, catalogue, path, jobs, least):
-    pipeline = Pipeline("llama", program)
-    file_id = next(iter(read_finished(str(path)))).file_id
-    for seen in scan_ranges(ranges_of(str(path), file_id, jobs, least), program, catalogue.by_id, jobs):
-        pipeline.take(seen)
-    return pipeline.diagnosis.findings()
+def stitched(catalogue, seed: int) -> str:
+    """Every text that a rule fires on, or must not, with healthy lines between."""
+    chance = random.Random(seed)
+    texts = [sample.text.strip("\n") for rule in catalogue.rules for sample in rule.sample]
+    chance.shuffle(texts)
+    return "".join("\n".join([text, *healthy(chance, 12)]) + "\n" for text in texts)
+
+
+def seen_by(program, catalogue, paths, jobs):
+    """Every line that was seen, as it goes to the diagnosis."""
+    parts = parts_of(0, paths, jobs, LEAST)
+    return [one for _, scanned in scan_parts(parts, program, catalogue.by_id, jobs) for one in scanned.seen]
+
+
+def line_by_line(program, path: Path):
+    """The same from blocks of one line, as a slow writer gives them."""
+    stream, unwrapper, seen, offset = StreamScan(Scanner(program)), Unwrapper(), [], 0
+    file_id = segment_of(path).file_id
+    for line in path.read_bytes().splitlines(keepends=True):
+        for block in unwrapper.feed(Block(str(path), file_id, offset, line)):
+            seen += stream.feed(block)
+        offset += len(line)
+    return seen + stream.finish()
+
+
+def without_surroundings(seen):
+    """Below a line that has just come stands nothing yet."""
+    return [replace(one, excerpt=()) for one in seen]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_processes_and_blocks_find_what_one_pass_finds(program, catalogue, tmp_path, monkeypatch, seed):
+def test_processes_and_lines_see_what_one_pass_sees(program, catalogue, tmp_path, seed):
     path = tmp_path / "server.log"
     path.write_text(corpus(seed))
-    whole = Pipeline("llama", program)
-    for block in read_finished(str(path)):
-        whole.feed(block)
-    whole.finish()
-    expected = whole.diagnosis.findings()
-    assert len(expected) > 1
-    monkeypatch.setattr(ranges, "CHUNK", 64 * 1024)
-    monkeypatch.setattr(ranges, "_QUIET", 4 * 1024)
-    for jobs in (1, 2, 5):
-        assert found_by(program, catalogue, path, jobs, 32 * 1024) == expected
+    expected = seen_by(program, catalogue, [path], 1)
+    assert len(expected) > 30
+    for jobs in JOBS:
+        assert len(parts_of(0, [path], jobs, LEAST)) > 2
+        assert seen_by(program, catalogue, [path], jobs) == expected
+    assert without_surroundings(line_by_line(program, path)) == without_surroundings(expected)
 
 
-def test_ranges_cover_the_log_and_meet_at_line_starts(tmp_path):
+def test_every_sample_of_the_catalogue_is_seen_alike(program, catalogue, tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text(stitched(catalogue, 1))
+    expected = seen_by(program, catalogue, [path], 1)
+    fired = {match.rule.id for one in expected for match in one.matches}
+    assert fired >= {rule.id for rule in catalogue.rules if rule.role == "cause" and rule.patterns}
+    for jobs in JOBS:
+        assert seen_by(program, catalogue, [path], jobs) == expected
+    assert without_surroundings(line_by_line(program, path)) == without_surroundings(expected)
+
+
+def test_real_logs_one_after_the_other_are_seen_alike(program, catalogue, tmp_path, logs):
+    chance, path = random.Random(3), tmp_path / "server.log"
+    texts = [log.read_text() for log in sorted(logs.glob("*.log"))]
+    path.write_text("".join(text + "\n".join(healthy(chance, 1500)) + "\n" for text in texts * 3))
+    expected = seen_by(program, catalogue, [path], 1)
+    for jobs in JOBS:
+        assert seen_by(program, catalogue, [path], jobs) == expected
+    assert without_surroundings(line_by_line(program, path)) == without_surroundings(expected)
+
+
+@pytest.mark.parametrize("wrapper", ["docker", "cri", "journal-json", "ray", "skypilot"])
+def test_a_wrapped_log_is_divided_too(program, catalogue, tmp_path, wrapper):
+    path = tmp_path / "server.log"
+    path.write_bytes(WRAPPERS[wrapper](corpus(4).encode().splitlines()))
+    expected = seen_by(program, catalogue, [path], 1)
+    assert len(expected) > 30
+    for jobs in JOBS:
+        assert len(parts_of(0, [path], jobs, LEAST)) > 2
+        assert seen_by(program, catalogue, [path], jobs) == expected
+
+
+def test_rotated_files_are_one_log(program, catalogue, tmp_path):
+    text = corpus(5)
+    third = len(text) // 3
+    paths = [tmp_path / name for name in ("server.log.2", "server.log.1", "server.log")]
+    for number, path in enumerate(paths):
+        end = text.index("\n", third * (number + 1)) + 1 if number < 2 else len(text)
+        begin = text.index("\n", third * number) + 1 if number else 0
+        path.write_text(text[begin:end])
+    expected = seen_by(program, catalogue, paths, 1)
+    for jobs in JOBS:
+        assert len(parts_of(0, paths, jobs, LEAST)) > 2
+        assert seen_by(program, catalogue, paths, jobs) == expected
+
+
+def test_overlong_lines_and_carriage_returns_are_seen_alike(program, catalogue, tmp_path):
+    chance, path = random.Random(6), tmp_path / "server.log"
+    bar = "\r".join(f"Loading shards: {number}% Completed" for number in range(20_000))
+    long = ["x" * 700_000, bar, ERRORS[1], "y" * 300_000 + ERRORS[1]]
+    path.write_text("".join("\n".join([*healthy(chance, 900), chance.choice(long)]) + "\n" for _ in range(30)) + "end")
+    expected = seen_by(program, catalogue, [path], 1)
+    assert len(expected) > 3
+    for jobs in JOBS:
+        assert seen_by(program, catalogue, [path], jobs) == expected
+
+
+def test_a_hot_rule_is_counted_alike(program, catalogue, tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text("".join(f"{ERRORS[1]}\n" * 5 + HEALTHY[2] + "\n" for _ in range(8000)))
+
+    def counts(jobs):
+        parts = parts_of(0, [path], jobs, LEAST)
+        scans = [scanned for _, scanned in scan_parts(parts, program, catalogue.by_id, jobs)]
+        return sum(len(one.seen) for one in scans), sum(sum(one.counted.values()) for one in scans)
+
+    expected = counts(1)
+    assert expected[1] > 10_000
+    for jobs in JOBS:
+        assert counts(jobs) == expected
+
+
+def test_parts_cover_the_log_and_meet_at_line_starts(tmp_path):
     path = tmp_path / "server.log"
     path.write_text(corpus(7))
-    parts = ranges_of(str(path), "id", 4, 64 * 1024)
+    parts = parts_of(0, [path], 4, LEAST)
+    assert len(parts) > 2
+    segments = [segment for part in parts for segment in part.segments]
     data = path.read_bytes()
-    assert len(parts) > 1
-    assert b"".join(data[part.start : part.end] for part in parts) == data
-    assert all(data[part.start - 1 : part.start] == b"\n" for part in parts[1:])
+    assert segments[0].start == 0
+    assert segments[-1].end == len(data)
+    for before, after in pairwise(segments):
+        assert before.end == after.start
+        assert data[after.start - 1 : after.start] == b"\n"
+    assert [part.ends for part in parts] == [False] * (len(parts) - 1) + [True]
 
 
-def test_a_line_longer_than_a_block_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(ranges, "CHUNK", 16)
-    path = tmp_path / "long.log"
-    path.write_bytes(b"short\n" + b"x" * 100 + b"\nend")
-    blocks = list(blocks_of(Range(str(path), "id", 0, path.stat().st_size, True)))
+def test_blocks_cover_a_segment_and_keep_to_windows(tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text(corpus(8) + "no newline at the end")
+    segment = segment_of(path)
+    assert segment.end == segment.size
+    blocks = list(blocks_of(segment))
     assert b"".join(block.data for block in blocks) == path.read_bytes()
-    assert any(b"x" * 100 in block.data for block in blocks)
     assert [block.offset for block in blocks] == [sum(len(b.data) for b in blocks[:n]) for n in range(len(blocks))]
+    windows = [block.offset // ranges.WINDOW for block in blocks[:-1]]
+    assert windows == sorted(set(windows))
+
+
+def test_a_file_that_gives_nothing_is_named_by_any_number_of_processes(program, catalogue, tmp_path):
+    parts = [part for number in range(2) for part in parts_of(number, [tmp_path / f"{number}.log"], 2)]
+    assert parts[0].segments == (Segment(str(tmp_path / "0.log")),)
+    for jobs in (1, 2):
+        with pytest.raises(UnreadableError, match=r"0\.log: no such file"):
+            list(scan_parts(parts, program, catalogue.by_id, jobs))

@@ -1,0 +1,155 @@
+"""Scans the parts of logs, here or in several processes, and gives back what was seen in the order of the logs.
+
+Only the scan is split.  One diagnosis reads what it saw.
+"""
+
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
+
+from responder.catalogue import Rule
+from responder.replay.ranges import Part, blocks_of
+from responder.scan import Match, Program, Scanner
+from responder.scan.framing import StreamScan
+from responder.scan.seen import Seen
+from responder.sources.events import SourceEvent
+from responder.sources.finished import UnreadableError
+from responder.sources.wrappers import Unwrapper
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+
+class Scanned(NamedTuple):
+    """What one block held."""
+
+    seen: list[Seen]
+    size: int = 0
+    """Bytes of the file that are done with since the last one."""
+    counted: Mapping[str, int] = {}
+    """Hits by rule that were only counted, because the rule is hot."""
+    set_aside: Sequence[str] = ()
+    """Patterns that were given up since the last one, with the reason."""
+    events: Sequence[SourceEvent] = ()
+
+
+_Bare = list[list[tuple[str, dict[str, str], int]]]
+"""By line, its matches with their rules' ids: a whole rule would travel with each."""
+
+
+def scan_parts(
+    parts: Sequence[Part], program: Program, rules: Mapping[str, Rule], jobs: int
+) -> Iterator[tuple[Part, Scanned]]:
+    """What the parts held, block by block, in their order.  Raises UnreadableError where a file gives nothing."""
+    if jobs == 1 or len(parts) == 1:
+        scanner = Scanner(program)
+        for part in parts:
+            for scanned in scan_part(part, scanner):
+                yield part, scanned
+        return
+    number, base, last = -1, 0, 0
+    for now, scanned, matches in _in_processes(parts, program, jobs):
+        if now != number:
+            # A part numbers its lines from the last one that was seen above it.
+            base = last = last if number >= 0 and parts[now].log == parts[number].log else 0
+            number = now
+        seen = [
+            replace(
+                one,
+                ordinal=one.ordinal + base,
+                matches=tuple(Match(rule=rules[rule], captures=found, start=at) for rule, found, at in its),
+            )
+            for one, its in zip(scanned.seen, matches, strict=True)
+        ]
+        last = seen[-1].ordinal if seen else last
+        yield parts[now], scanned._replace(seen=seen)
+
+
+def scan_part(part: Part, scanner: Scanner) -> Iterator[Scanned]:
+    """What one part held, block by block.  Raises UnreadableError."""
+    stream = StreamScan(scanner, begins=part.above is None)
+    unwrappers = {segment.file_id: Unwrapper() for segment in part.segments}
+    if part.above is not None:
+        for block in blocks_of(part.above, unwrappers.get(part.above.file_id)):
+            stream.feed(block)
+        stream.count_from_here()
+        scanner.counted.clear()
+    events: list[SourceEvent] = []
+    aside = len(scanner.set_aside)
+    for segment in part.segments:
+        at = segment.start
+        for block in blocks_of(segment, unwrappers[segment.file_id], events.append):
+            seen = stream.feed(block)
+            yield Scanned(
+                seen,
+                max(0, block.offset - at),
+                dict(scanner.counted),
+                list(scanner.set_aside.values())[aside:],
+                tuple(events),
+            )
+            at, aside = max(at, block.offset), len(scanner.set_aside)
+            scanner.counted.clear()
+            events.clear()
+        yield Scanned([], max(0, (segment.end or segment.size) - at), events=tuple(events))
+        events.clear()
+    if part.ends:
+        yield Scanned(stream.finish())
+
+
+def _in_processes(parts: Sequence[Part], program: Program, jobs: int) -> Iterator[tuple[int, Scanned, _Bare]]:
+    """The number of each part and what it held.  A process waits while what it found is not yet wanted."""
+    import multiprocessing
+
+    # Forked, the workers share the compiled patterns with us instead of loading them anew.
+    context = multiprocessing.get_context("fork")
+    readers, workers = [], []
+    try:
+        for number in range(min(jobs, len(parts))):
+            reader, writer = context.Pipe(duplex=False)
+            worker = context.Process(target=_work, args=(parts[number::jobs], program, writer), daemon=True)
+            worker.start()
+            writer.close()
+            readers.append(reader)
+            workers.append(worker)
+        for number, part in enumerate(parts):
+            yield from ((number, *message) for message in _messages(readers[number % jobs], part))
+    finally:
+        for worker in workers:
+            worker.terminate()
+            worker.join()
+
+
+def _messages(reader: "Connection[Any, Any]", part: Part) -> Iterator[tuple[Scanned, _Bare]]:
+    """What a worker says of one part."""
+    while True:
+        try:
+            message = reader.recv()
+        except EOFError:
+            raise UnreadableError(part.segments[0].path, "the process that scanned it died") from None
+        if message is None:
+            return
+        if isinstance(message, str):
+            path, _, reason = message.partition(": ")
+            raise UnreadableError(path, reason)
+        yield message
+
+
+def _work(parts: Sequence[Part], program: Program, writer: "Connection[Any, Any]") -> None:
+    """What a process does: scan its parts, one after the other."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    scanner = Scanner(program)
+    try:
+        for part in parts:
+            try:
+                for scanned in scan_part(part, scanner):
+                    matches = [[(m.rule.id, m.captures, m.start) for m in seen.matches] for seen in scanned.seen]
+                    writer.send((scanned._replace(seen=[replace(one, matches=()) for one in scanned.seen]), matches))
+            except UnreadableError as error:
+                writer.send(f"{error.path}: {error.reason}")
+                return
+            writer.send(None)
+    except BrokenPipeError:
+        # Whoever asked has gone.
+        return
