@@ -5,6 +5,7 @@ carriage returns, losing nothing, any other by cutting off what lies beyond the 
 """
 
 import codecs
+import re
 from dataclasses import dataclass, field
 
 from responder.sources.block import LineMap, Origin
@@ -69,20 +70,21 @@ _MAGIC = {
     b"\x7fELF": "a program or a core dump",
     b"SQLite format 3\x00": "a database",
 }
+_PADDING = re.compile(rb"\0{8,}")
 _CONTROLS = bytes(b for b in range(0x20) if b not in b"\b\t\n\v\f\r\x1b") + b"\x7f"
 
 
 def not_text(sample: bytes) -> str:
     """What a file is that begins like this, if it is no log; else empty.
 
-    NULs in front do not count, for a truncated log under a writer that kept its position begins with them.
+    Runs of NULs do not count: they are space set aside, or a truncated log under a writer that kept its position.
     """
     for magic, what in _MAGIC.items():
         if sample.startswith(magic):
             return what
     if encoding_of(sample).width == 2:
         return ""
-    text = sample.lstrip(b"\0")
+    text = _PADDING.sub(b"", sample)
     controls = len(text) - len(text.translate(None, _CONTROLS))
     return "binary" if controls >= 32 and controls > len(text) // 20 else ""
 
@@ -112,8 +114,9 @@ class Framed:
 def divide(chunk: bytes, start: int, *, inside: bool, encoding: Encoding = UTF8, limit: int = MAX_LINE) -> Framed:
     """Divide `chunk[start:]` into pieces of whole lines; `inside` if it begins in a line that was cut.
 
-    NULs at the beginning of a line are passed over: they are what truncation leaves under a writer that kept its
-    position.  Makes progress on any chunk of at least `limit` bytes.
+    NULs in front of a line are passed over: they are what truncation leaves under a writer that kept its position.
+    NULs up to the end are not, for a line may still be written in their place.  Makes progress on any chunk of at
+    least `limit` bytes that does not begin with such.
     """
     framed = Framed(end=start, inside=inside)
     size = len(chunk)
@@ -126,7 +129,10 @@ def divide(chunk: bytes, start: int, *, inside: bool, encoding: Encoding = UTF8,
                 break
             framed.end, framed.inside = newline + encoding.width, False
         elif encoding.width == 1 and chunk[position] == 0:
-            framed.end = _past_nuls(chunk, position)
+            text = _past_nuls(chunk, position)
+            if text == size:
+                break
+            framed.end = text
         elif (end := _run_of_lines(chunk, position, encoding, limit)) > position:
             framed.pieces.append(Piece(position, chunk[position:end]))
             framed.end = end

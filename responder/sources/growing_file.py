@@ -29,6 +29,16 @@ KEPT_UNFINISHED = 4096
 """Bytes of an unfinished line that are remembered: they show that a file was rewritten, and are its last words."""
 
 
+PADDING_STEP = 1 << 20
+PADDING_STEPS = 64
+"""Bytes of NULs, and how many times that, to look through in one read."""
+
+
+def _head(sample: bytes) -> bytes:
+    """The bytes that a file is known by; NULs at their end may still be written over."""
+    return sample[:MARKER_SIZE].rstrip(b"\0")
+
+
 class RewrittenError(Exception):
     """The file does not hold what was read of it: it was truncated or written anew."""
 
@@ -67,6 +77,8 @@ class GrowingFile:
         self._inside = False
         self._unfinished = b""
         self._pending = 0
+        self._padding = 0
+        """NULs from `offset` up to here were looked through for text."""
         self._shown = 0
         self._stamp: tuple[int, int, int] | None = None
         self._settled = False
@@ -179,7 +191,7 @@ class GrowingFile:
         blocks = [self._partial(self._unfinished, arrived)] if unsaid else []
         self.generation += 1
         self.file_id = self.ignored = ""
-        self.offset = self._pending = self._shown = 0
+        self.offset = self._pending = self._padding = self._shown = 0
         self._head, self._tail, self._unfinished = b"", NOTHING, b""
         self._inside, self._hold, self.behind = False, None, True
         self.modified_ns = self._noticed_ns or self.modified_ns
@@ -208,11 +220,11 @@ class GrowingFile:
         if mark(chunk[:known]) != self._tail or not chunk.startswith(self._unfinished, known):
             raise RewrittenError
         if chunk[known : known + 1] == b"\0" and self._encoding.width == 1 and not self._inside:
-            skipped = self._skip_hole()
-            if skipped:
-                return self.read(limit, arrived)
-            if skipped is None:
+            text = self._past_padding()
+            if text is None:
                 return []
+            self._move_to(text)
+            return self.read(limit, arrived)
         return self._take(chunk, known, arrived)
 
     def last_words(self, arrived: float) -> list[Block]:
@@ -230,7 +242,7 @@ class GrowingFile:
         """Whether this is a text with something in it whose first bytes are still the same."""
         if not self.file_id:
             return self._begin()
-        head = os.pread(self._descriptor, MARKER_SIZE, 0)
+        head = _head(os.pread(self._descriptor, MARKER_SIZE, 0))
         if not head.startswith(self._head):
             raise RewrittenError
         if len(head) > len(self._head):
@@ -243,7 +255,7 @@ class GrowingFile:
         sample = os.pread(self._descriptor, SAMPLE, 0)
         if may_become_mark(sample):
             return False
-        self._head = sample[:MARKER_SIZE]
+        self._head = _head(sample)
         self.file_id = f"{self.key.device:x}-{self.key.inode:x}-{self.generation}-{mark(self._head).digest.hex()[:12]}"
         self._recognise(sample)
         self._move_to(max(self.offset, len(self._encoding.mark)))
@@ -258,26 +270,37 @@ class GrowingFile:
     def _move_to(self, offset: int) -> None:
         self.offset = offset
         self._tail = self._marker_before(offset)
-        self._shown = 0
+        self._shown = self._padding = 0
         self.version += 1
 
     def _marker_before(self, offset: int) -> Marker:
         size = min(MARKER_SIZE, offset)
         return mark(os.pread(self._descriptor, size, offset - size))
 
-    def _skip_hole(self) -> bool | None:
-        """Pass over a hole in a sparse file: True when there was one, None when nothing but a hole is left."""
-        try:
-            data_at = os.lseek(self._descriptor, self.offset, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                return False  # this file system does not tell
-            self.behind = False
-            return None
-        if data_at == self.offset:
-            return False
-        self._move_to(data_at)
-        return True
+    def _past_padding(self) -> int | None:
+        """Where text begins again behind NULs and holes; None if none is found, this time or at all.
+
+        Where it ends in NULs, they may be space that was set aside, and the next line may come in their place: so
+        nothing counts as read before there is text behind it.
+        """
+        position = max(self.offset, self._padding)
+        for _ in range(PADDING_STEPS):
+            try:
+                position = os.lseek(self._descriptor, position, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    position = self.size  # nothing but a hole
+                # Any other: this file system cannot tell, and the bytes are read.
+            data = os.pread(self._descriptor, PADDING_STEP, position)
+            if not data:
+                self._padding, self.behind = 0, False
+                return None
+            text = data.lstrip(b"\0")
+            if text:
+                return position + len(data) - len(text)
+            position += len(data)
+        self._padding, self.behind = position, True
+        return None
 
     def _take(self, chunk: bytes, known: int, arrived: float) -> list[Block]:
         self.modified_ns = self._noticed_ns or self.modified_ns
@@ -290,7 +313,8 @@ class GrowingFile:
             self._shown = 0
             self.version += 1
         self._inside = framed.inside
-        self._pending = 0 if framed.inside else len(chunk) - framed.end
+        padding = self._encoding.width == 1 and chunk[framed.end : framed.end + 1] == b"\0"
+        self._pending = 0 if framed.inside or padding else len(chunk) - framed.end
         self._unfinished = chunk[framed.end : framed.end + min(self._pending, KEPT_UNFINISHED)]
         self.behind = reached < self.size or len(framed.pieces) >= MAX_PIECES
         return blocks

@@ -58,7 +58,8 @@ class Pipe:
             data = piece.data + b"\n" if piece.cut else piece.data
             blocks.append(Block(self.path, self.file_id, offset, data, truncated=piece.cut, arrived=arrived))
         self._offset += framed.end
-        self._pending = chunk[framed.end :]
+        self._pending = chunk[framed.end :].lstrip(b"\0")
+        self._offset += len(chunk) - framed.end - len(self._pending)
         self._inside = framed.inside
         if at_end and not self._backlog:
             blocks += self._last_words(arrived)

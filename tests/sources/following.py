@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -251,7 +252,7 @@ class Process:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment)
         self._rest = b""
         before = len(self._beats)
-        self._wait_until(lambda: self._beat() and len(self._beats) > before)
+        self._wait_until(lambda: bool(self._beat()) and len(self._beats) > before)
 
     def settle(self) -> None:
         """Two beats of a file of our own, between which lies a whole poll, until a poll brings nothing more."""
@@ -260,7 +261,7 @@ class Process:
             before = len(self.lines)
             for _ in range(2):
                 beat = self._beat()
-                self._wait_until(lambda beat=beat: beat in self._beats)
+                self._wait_until(partial(self._beats.__contains__, beat))
 
     def pause(self, seconds: float) -> None:
         """Let real time pass, reading."""

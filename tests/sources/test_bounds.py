@@ -1,0 +1,208 @@
+"""Scenarios 50 and 51, and what else following may not cost."""
+
+import os
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from responder.sources.framing import MAX_LINE
+from responder.sources.growing_file import GrowingFile
+from responder.sources.schedule import Limits
+from tests.sources.following import InProcess, append, partials, texts
+
+
+def open_files() -> int:
+    """Descriptors that this process holds."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_50_many_files_1000(folder: Path) -> None:
+    """Ten busy ones among a thousand: nothing lost, a quiet one's line at most two seconds late, descriptors bounded."""
+    tail = InProcess(folder, Limits(descriptors=100))
+    files = [folder / f"{n:04}.log" for n in range(1000)]
+    for file in files:
+        append(file, "old\n")
+    before = open_files()
+    tail.start(folder / "*.log")
+    written = 0
+    for turn in range(100):
+        for file in files[:10]:
+            append(file, f"busy {turn}\n" * 20)
+            written += 20
+        quiet = files[500 + turn]
+        append(quiet, f"quiet {turn}\n")
+        since = tail.clock.passed
+        while f"quiet {turn}" not in {line.text for line in tail.lines[-400:]}:
+            tail.clock.passed += 0.1
+            tail.poll()
+            tail.store()
+            assert tail.clock.passed - since < 2.0
+        assert open_files() - before <= 110
+    tail.settle()
+    assert len(tail.lines) == written + 100
+    tail.stop()
+    assert open_files() == before
+
+
+def test_50_a_quiet_file_that_was_closed_is_rotated(folder: Path) -> None:
+    """Its last lines are found under its new name, though nobody had it open."""
+    tail = InProcess(folder, Limits(descriptors=5))
+    files = [folder / f"{n:02}.log" for n in range(20)]
+    for file in files:
+        append(file, "old\n")
+    tail.start(folder / "*.log")
+    for file in files:
+        append(file, "a1\n")
+        file.rename(file.with_name(file.name + ".1"))
+        append(file, "b1\n")
+    tail.pause(2.0)
+    assert sorted(texts(tail)) == ["a1"] * 20 + ["b1"] * 20
+    tail.stop()
+
+
+def test_51_fd_leak_deleted(tail: InProcess) -> None:
+    """Two hundred times rotated and deleted: every line, and in the end no descriptor more than at the start."""
+    log = tail.folder / "log"
+    append(log, "a\n")
+    tail.start(log, from_start=True)
+    baseline = open_files()
+    most = baseline
+    for turn in range(200):
+        append(log, f"line {turn}\n")
+        rotated = tail.folder / "log.1"
+        log.rename(rotated)
+        append(log, f"new {turn}\n")
+        tail.settle()
+        rotated.unlink()
+        most = max(most, open_files())
+    assert texts(tail)[1:] == [text for turn in range(200) for text in (f"line {turn}", f"new {turn}")]
+    assert most - baseline <= Limits().leaving + 2
+    tail.pause(70.0)
+    assert open_files() == baseline
+    assert tail.happened("released") == 200
+
+
+def test_a_thousand_missing_files_cost_nothing_but_one_word_each(tail: InProcess) -> None:
+    """They may come."""
+    tail.start(*(tail.folder / f"{n}.log" for n in range(1000)))
+    tail.pause(1.0)
+    assert tail.happened("missing") == 1000
+    append(tail.folder / "500.log", "a1\n")
+    tail.pause(2.0)
+    assert texts(tail) == ["a1"]
+
+
+@pytest.mark.parametrize("content", [bytes(range(256)) * 40000, os.urandom(1 << 20) * 10, b"\x7fELF" + bytes(1 << 20)])
+def test_a_binary_file_costs_nothing(content: bytes, tail: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told from its first bytes, said once, and not read however it grows."""
+    core = tail.folder / "core"
+    append(core, content)
+    read: list[int] = []
+    real = os.pread
+
+    def pread(descriptor: int, length: int, offset: int) -> bytes:
+        read.append(length)
+        return real(descriptor, length, offset)
+
+    monkeypatch.setattr("responder.sources.growing_file.os.pread", pread)
+    tail.start(core, from_start=True)
+    for _ in range(10):
+        append(core, content[:100_000])
+        tail.settle()
+    assert tail.lines == []
+    assert tail.happened("ignored") == 1
+    assert sum(read) < 100_000
+
+
+def test_a_binary_file_that_is_replaced_by_a_log_is_read(tail: InProcess) -> None:
+    """Truncated and written anew."""
+    log = tail.folder / "log"
+    append(log, bytes(range(256)) * 100)
+    tail.start(log, from_start=True)
+    os.truncate(log, 0)
+    append(log, "a1\n")
+    tail.settle()
+    assert texts(tail) == ["a1"]
+
+
+def test_a_sparse_file_costs_nothing(tail: InProcess) -> None:
+    """A hole of a terabyte is stepped over, before, between and behind the lines."""
+    log = tail.folder / "log"
+    append(log, "a1\n")
+    os.truncate(log, 1 << 40)
+    tracemalloc.start()
+    tail.start(log, from_start=True)
+    with log.open("r+b") as writer:
+        writer.seek(1 << 39)
+        writer.write(b"b1\n")
+    tail.settle()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [(line.text, line.offset) for line in tail.lines] == [("a1", 0), ("b1", 1 << 39)]
+    assert peak < 20 << 20
+
+
+def test_a_preallocated_file_is_read_as_it_fills(tail: InProcess) -> None:
+    """Space that was set aside is no content."""
+    log = tail.folder / "log"
+    descriptor = os.open(log, os.O_RDWR | os.O_CREAT)
+    os.posix_fallocate(descriptor, 0, 10 << 20)
+    tail.start(log, from_start=True)
+    for n in range(3):
+        os.pwrite(descriptor, f"line {n}\n".encode(), n * 7)
+        tail.settle()
+    os.close(descriptor)
+    assert [(line.text, line.offset) for line in tail.lines] == [("line 0", 0), ("line 1", 7), ("line 2", 14)]
+
+
+def test_unfinished_lines_of_many_files_do_not_fill_the_memory(tail: InProcess) -> None:
+    """A line that has not ended is kept in its file, not here."""
+    for n in range(100):
+        append(tail.folder / f"{n}.log", "x" * (MAX_LINE - 1))
+    tracemalloc.start()
+    tail.start(tail.folder / "*.log", from_start=True)
+    tail.pause(1.0)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert tail.lines == []
+    assert held < 4 << 20
+
+
+def test_a_poll_reads_no_more_than_its_budget_and_is_fair(folder: Path) -> None:
+    """A file with much to read does not keep the others waiting."""
+    tail = InProcess(folder, Limits(chunk=1 << 20, budget=2 << 20))
+    big = folder / "big.log"
+    append(big, ("x" * 99 + "\n") * 200_000)
+    for n in range(5):
+        append(folder / f"small{n}.log", f"small {n}\n")
+    assert tail.follower is None
+    tail.start(folder / "*.log", from_start=True)
+    first = next(i for i, block in enumerate(tail.blocks) if block.path != str(big))
+    assert first <= 5
+    assert max(len(block.data) for block in tail.blocks) <= 1 << 20
+    assert len(tail.lines) == 200_005
+    tail.stop()
+
+
+def test_a_hostile_file_makes_few_objects_per_read(tail: InProcess) -> None:
+    """Every line begins with a NUL: as many pieces as lines, but only so many at a time."""
+    log = tail.folder / "log"
+    append(log, "".join(f"\0line {n} with some text to look like a log\n" for n in range(20_000)))
+    tail.start(log)
+    append(log, "".join(f"\0line {n} with some text to look like a log\n" for n in range(20_000)))
+    assert tail.follower
+    tail.clock.passed += 1
+    assert len(tail.poll()) <= 1000
+    tail.settle()
+    assert len(tail.lines) == 20_000
+
+
+def test_a_folder_is_reported_once_and_not_touched(tail: InProcess) -> None:
+    """Nor is a device or a socket."""
+    (tail.folder / "sub.log").mkdir()
+    (tail.folder / "null.log").symlink_to("/dev/null")
+    tail.start(tail.folder / "*.log", from_start=True)
+    tail.pause(2.0)
+    assert sorted(e.detail for e in tail.events) == ["a folder, not a file", "neither a file nor a pipe"]
+    assert GrowingFile is not None
