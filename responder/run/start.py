@@ -1,5 +1,7 @@
 """Put the daemon together from its configuration."""
 
+import contextlib
+import ctypes
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
@@ -19,6 +21,7 @@ from responder.run.gpu_watch import GpuWatch
 from responder.run.health import Inquiry
 from responder.run.launch_watch import LaunchWatch
 from responder.run.notify import Notifier, watchdog_seconds
+from responder.run.real_checks import RealChecks
 from responder.run.watched import Watched
 from responder.scan import build_program
 from responder.sources.clock import SystemClock, SystemWaker
@@ -54,6 +57,7 @@ class Service(NamedTuple):
     database: Database
     followers: Sequence[Follower]
     launches: LaunchWatch
+    checks: RealChecks | None
     endpoint: Endpoint | None
 
     def close(self) -> None:
@@ -61,6 +65,8 @@ class Service(NamedTuple):
         if self.endpoint is not None:
             self.endpoint.close()
         self.launches.close()
+        if self.checks is not None:
+            self.checks.close()
         for follower in self.followers:
             follower.close()
         self.database.close()
@@ -99,6 +105,9 @@ def build(
     gpu = GpuWatch(query_gpus, waker.wake)
     gpu.refresh()
     launch_watch.start()
+    checks = RealChecks(config.verify.python, waker.wake) if config.verify.python else None
+    if checks is not None:
+        checks.start()
     publisher, delivery = _sinks(config, database, clock, waker, out, posting)
     inquiry = Inquiry(waker)
     endpoint = _endpoint(config, inquiry)
@@ -111,12 +120,14 @@ def build(
         clock,
         waker,
         delivery=delivery,
+        checks=checks,
         notifier=Notifier(),
         watchdog=watchdog_seconds(),
         inquiry=inquiry,
         rules_left_out=len(catalogue.problems) + len(problems),
     )
-    return Service(daemon, database, [server.follower for server in watched], launch_watch, endpoint)
+    _give_back_memory()
+    return Service(daemon, database, [server.follower for server in watched], launch_watch, checks, endpoint)
 
 
 def _catalogue(config: Config) -> Catalogue:
@@ -145,6 +156,12 @@ def _database(folder: Path, clock: SystemClock) -> Database:
     if database.set_aside is not None:
         log.error("the state was damaged; it was set aside and a new one begun", kept_as=str(database.set_aside))
     return database
+
+
+def _give_back_memory() -> None:
+    """Return to the system what compiling the rules took: glibc keeps what is freed (measured: 69 MiB, then 40)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _own(saved: Saved, targets: Sequence[str]) -> Saved:
