@@ -26,9 +26,9 @@ class Sglang:
 
     def __init__(self, python: str, folder: str | None = None) -> None:
         self.python, self.folder = python, folder
-        code = "import sglang.version as v; print(v.__version__)"
-        done = subprocess.run([python, "-c", code], env=self._environment(), check=True, capture_output=True, text=True)
-        self.release = Path(folder).name if folder else done.stdout.split()[-1]
+        code = "import importlib.metadata as m; print(m.version('sglang'))"
+        done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
+        self.release = Path(folder).name if folder else done.stdout.strip()
 
     def ask(self, card: str, questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Its answers, in the order of the questions, on a machine with eight of this card."""

@@ -245,10 +245,12 @@ class _Reader:
             self.found.values[dest] = value
 
     def _missing(self) -> None:
-        for flag in self.flags.flags:
+        if self.found.open:
+            return
+        for flag in (flag for flag in self.flags.flags if flag.required):
             given = flag.dest in self.found.values or flag.dest in self.found.unknown
             tried = any(o.flag is flag for o in self.found.occurrences)
-            if flag.required and not given and not tried and not self.found.open:
+            if not given and not tried:
                 names = "/".join(flag.names)
                 text = f"the following arguments are required: {names}"
                 self.found.problems.append(Problem(text, flag.name))
