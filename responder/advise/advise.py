@@ -1,8 +1,8 @@
 """A finding and what is known of its host, into an incident: facts, remedies and the command that will start."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from responder.advise.command.secret import mask_argv
 from responder.advise.facts import Known
 from responder.advise.launch import Launch, log_launch
 from responder.advise.learn import Host, launched, learn, parsed
+from responder.advise.real_check import RealCheck
 from responder.advise.refusal import why_refused
 from responder.advise.relaunch import applied, withheld
 from responder.advise.remedies import resolve
@@ -21,20 +22,31 @@ from responder.diagnose import Finding
 from responder.nouns import Clock, Evidence, Incident, Remedy, Server, Symptom
 
 
-def advise(finding: Finding, host: Host, rules: Mapping[str, Rule]) -> Incident:
-    """The incident of a finding.  `rules` is the catalogue by id: it names the symptoms and checks the relaunch."""
+class Verifier(Protocol):
+    """Whatever asks the real sglang about a command, beside the caller."""
+
+    def __call__(self, command: str, env: Mapping[str, str], release: str | None) -> RealCheck | None:
+        """What it said, or None while it is being asked."""
+        ...
+
+
+def advise(finding: Finding, host: Host, rules: Mapping[str, Rule], verify: Verifier | None = None) -> Incident:
+    """The incident of a finding.  `rules` is the catalogue by id: it names the symptoms and checks the relaunch.
+
+    With `verify` the relaunch of the remedy to take is put before the real sglang, and withdrawn where that refuses.
+    """
     host = _with_release(_with_log(host, finding), finding.rule)
     command, problem = parsed(host.command)
     known = learn(host, command, phase=finding.phase, captures=finding.captures, stated=finding.stated)
     earlier = [rules[rule] for rule in (*host.earlier, *finding.earlier) if rule in rules and rule != _id(finding)]
     known = replace(known, steps=steps_after(earlier))
     every = tuple(rules.values())
-    resolved = resolve(finding.rule, known, command, _doubt(finding)) if finding.rule is not None else ()
+    resolved = resolve(finding.rule, known, command) if finding.rule is not None else ()
     remedies = tuple(_shown(checked(one, every, host), host, known) for one in resolved)
     if finding.rule is not None and not any(remedy.applies == "yes" for remedy in remedies):
         others = other_backends(finding.rule, known, command)
         remedies = (*(_shown(checked(one, every, host), host, known) for one in others), *remedies)
-    remedies = tuple(sorted(remedies, key=lambda remedy: ("yes", "unknown", "no").index(remedy.applies)))
+    remedies = _in_order(_verified(_in_order(remedies), known, verify))
     first = remedies[0] if remedies and remedies[0].applies == "yes" else None
     return Incident(
         id=finding.id,
@@ -76,6 +88,26 @@ def stamp(time: datetime | None, clock: Clock) -> str | None:
     if time is None:
         return None
     return (time.astimezone(UTC) if time.tzinfo and clock == "wrapper" else time).isoformat()
+
+
+def _in_order(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
+    return tuple(sorted(remedies, key=lambda remedy: ("yes", "unknown", "no").index(remedy.applies)))
+
+
+def _verified(remedies: tuple[Remedy, ...], known: Known, verify: Verifier | None) -> Iterator[Remedy]:
+    """Put relaunches before the real sglang, from the first on, until one is not refused."""
+    for at, remedy in enumerate(remedies):
+        if verify is None or remedy.applies != "yes" or remedy.relaunch is None or not remedy.relaunch.complete:
+            yield from remedies[at:]
+            return
+        said = verify(remedy.relaunch.command, known.env or {}, known.release)
+        if said is None or said.outcome != "refused":
+            accepted = said is not None and said.outcome == "accepted"
+            yield replace(remedy, verified="sglang") if accepted else remedy
+            yield from remedies[at + 1 :]
+            return
+        why = f"{remedy.why} sglang itself refuses this relaunch: {said.text.rstrip('.')}.".strip()
+        yield replace(remedy, applies="no", why=why, relaunch=None)
 
 
 def _with_log(host: Host, finding: Finding) -> Host:
@@ -125,10 +157,3 @@ def _with_release(host: Host, rule: Rule | None) -> Host:
 
 def _id(finding: Finding) -> str | None:
     return finding.rule.id if finding.rule else None
-
-
-def _doubt(finding: Finding) -> str:
-    """Why the diagnosis may be wrong, where it is not certain."""
-    if finding.confidence == "certain":
-        return ""
-    return f"The diagnosis is {finding.confidence}: it rests on {finding.why}."

@@ -22,6 +22,7 @@ from responder.run.catch_up import CatchUp
 from responder.run.gpu_watch import GpuWatch
 from responder.run.health import Health, Inquiry, ServerHealth
 from responder.run.notify import Notifier
+from responder.run.real_checks import RealChecks
 from responder.run.watched import Watched
 from responder.sources.clock import Clock, Waker
 from responder.sources.follower import POLL_SECONDS
@@ -69,6 +70,7 @@ class Daemon:
         waker: Waker,
         *,
         delivery: Delivery | None = None,
+        checks: RealChecks | None = None,
         notifier: Notifier | None = None,
         watchdog: float | None = None,
         inquiry: Inquiry | None = None,
@@ -86,6 +88,7 @@ class Daemon:
         self._alive_at = self._status_at = float("-inf")
         self._reported: set[tuple[str, int]] = set()
         self._facts = gpu.facts
+        self._checks, self._answers = checks, 0
         self._stopping = self._reload_asked = self._storing_fails = False
 
     def stop(self) -> None:
@@ -133,9 +136,10 @@ class Daemon:
                 self._gpu.refresh()
             # Advice given before the launch command was known is given anew.
             self._unsaved[server.config.name].update({finding.id: finding for finding in server.advised_anew()})
-        if self._gpu.facts != self._facts:
-            # Advice given before the GPUs were known is given anew.
-            self._facts = self._gpu.facts
+        answers = self._checks.version if self._checks is not None else 0
+        if self._gpu.facts != self._facts or answers != self._answers:
+            # Advice given before the GPUs were known, or before sglang was asked about it, is given anew.
+            self._facts, self._answers = self._gpu.facts, answers
             for server in self.watched:
                 findings = server.pipeline.diagnosis.findings()
                 self._unsaved[server.config.name].update({finding.id: finding for finding in findings})
@@ -216,7 +220,7 @@ class Daemon:
         wall = self._clock.wall()
         for server in self.watched:
             for finding in self._unsaved[server.config.name].values():
-                incident = advise(finding, server.host(self._facts, finding), self._rules)
+                incident = advise(finding, server.host(self._facts, finding), self._rules, self._checks)
                 incident = crashes.fold(connection, incident, finding.crashes, wall)
                 if self._catch_up.keeps_quiet(incident, wall) and incidents.told(connection, incident.id) is None:
                     self._publisher.keep(connection, incident, wall)
