@@ -305,10 +305,10 @@ class Process:
         end = time.monotonic() + DEADLINE
         while not condition():
             self._receive(0.05)
-            if time.monotonic() > end:
+            if time.monotonic() > end or (self.process and self.process.poll() is not None):
                 self._end(signal.SIGABRT)
                 seen = f"{len(self.lines)} lines, {len(self._beats)} of {self._pulses} beats"
-                pytest.fail(f"waited {DEADLINE:.0f} s in vain; {seen}; stderr: {self.errors.read_text()}")
+                pytest.fail(f"waited in vain; {seen}; stderr: {self.errors.read_text()}")
 
     def _receive(self, timeout: float) -> bool:
         """Take in what it printed; False at the end of its output."""
