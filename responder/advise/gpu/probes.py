@@ -6,8 +6,10 @@ order in which a server sees them (CUDA_VISIBLE_DEVICES) is not known: unknown i
 
 import re
 import tomllib
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from importlib import resources
+from types import MappingProxyType
 
 import msgspec
 from packaging.version import InvalidVersion, Version
@@ -56,7 +58,8 @@ class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return None if have is None or want is None else have >= want
 
 
-def probe_values(facts: GpuFacts, release: str | None = None) -> dict[str, bool]:
+@lru_cache(maxsize=64)
+def probe_values(facts: GpuFacts, release: str | None = None) -> Mapping[str, bool]:
     """Each probe's answer on these GPUs, by its name in sglang; one that rests on an unknown is left out.
 
     `release` picks the definition of that sglang release where a probe changed, else the newest holds.
@@ -68,7 +71,7 @@ def probe_values(facts: GpuFacts, release: str | None = None) -> dict[str, bool]
         name: _in_release(history, release).answer(platform, facts.sm, _gfx(facts), facts.torch_cuda)
         for name, history in _probes().items()
     }
-    return {name: answer for name, answer in answers.items() if answer is not None}
+    return MappingProxyType({name: answer for name, answer in answers.items() if answer is not None})
 
 
 def gpu_platform(facts: GpuFacts) -> Platform | None:
