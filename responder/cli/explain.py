@@ -25,7 +25,7 @@ def explain(text: str | None, gpu_spec: str | None, version: str | None, launch:
     program, _ = build_program(catalogue)
     data = message.encode("utf-8", "surrogateescape") + b"\n"
     block = Block(path="-", file_id="pasted", offset=0, data=data)
-    incidents = list(postmortem([block], program, host, catalogue.by_id))
+    incidents = list(postmortem([block], program, host.server.name, lambda: host, catalogue.by_id))
     show(incidents, form, sys.stdout)
     if not incidents:
         click.echo("No rule knows this text, and it holds no traceback.  Paste the lines around it as well.", err=True)

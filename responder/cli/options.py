@@ -1,15 +1,15 @@
 """Options that several commands share: what the user says of the server and its GPUs."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from packaging.version import InvalidVersion, Version
 
-from responder.advise.gpu.spec import parse_gpu_spec
-from responder.advise.learn import Host, parsed
 from responder.cli.errors import Failure
 from responder.nouns import GpuFacts, Server
+
+if TYPE_CHECKING:
+    from responder.advise.learn import Host
 
 
 def host_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,8 +23,10 @@ def host_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def host_of(name: str, gpu_spec: str | None, version: str | None, launch: str | None) -> Host:
+def host_of(name: str, gpu_spec: str | None, version: str | None, launch: str | None) -> "Host":
     """What the options say.  Raises Failure for one that cannot be understood."""
+    from responder.advise.learn import Host, parsed
+
     _, problem = parsed(launch)
     if problem is not None:
         raise Failure(f"--command: {problem.removeprefix('the launch command could not be read: ')}")
@@ -44,6 +46,8 @@ def gpu_facts(spec: str | None) -> GpuFacts:
     """The facts that `--gpu` names; unknown where it is not given."""
     if spec is None:
         return GpuFacts()
+    from responder.advise.gpu.spec import parse_gpu_spec
+
     try:
         return parse_gpu_spec(spec)
     except ValueError as error:
@@ -54,6 +58,8 @@ def checked_version(version: str | None) -> str | None:
     """A release as PEP 440 writes it, or a Failure."""
     if version is None:
         return None
+    from packaging.version import InvalidVersion, Version
+
     try:
         return str(Version(version.removeprefix("v")))
     except InvalidVersion:

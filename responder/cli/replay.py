@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -40,7 +41,9 @@ def replay(
 ) -> None:
     """Diagnose finished logs: files, folders, globs, archives (.gz .zst .xz .bz2), or - for standard input."""
     span = (_time("--since", since), _time("--until", until))
-    host_of("replay", gpu_spec, version, launch)
+    if gpu_spec or version or launch:
+        # Said before hours of reading, not after.  Nothing of advice is imported where nothing was found.
+        host_of("replay", gpu_spec, version, launch)
     try:
         incidents = [
             incident for incident in _incidents(paths, gpu_spec, version, launch, jobs) if _within(incident, *span)
@@ -72,9 +75,10 @@ def _incidents(
     by_log = groupby(scan_parts(parts, program, catalogue.by_id, jobs), key=lambda pair: pair[0].log)
     with watch:
         for number, pieces in by_log:
-            host = host_of(server_name(logs[number]), gpu_spec, version, launch)
+            name = server_name(logs[number])
+            host = partial(host_of, name, gpu_spec, version, launch)
             scanned = (watch.saw(piece) for _, piece in pieces)
-            for incident in postmortem(scanned, program, host, catalogue.by_id):
+            for incident in postmortem(scanned, program, name, host, catalogue.by_id):
                 yield numbers.numbered(incident)
 
 

@@ -1,31 +1,34 @@
 """Finished logs in, redacted incidents out."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from responder.advise.advise import advise
-from responder.advise.gpu.from_log import facts_from_text
-from responder.advise.learn import Host
 from responder.catalogue import Rule
 from responder.diagnose import Finding, Pipeline
 from responder.nouns import Incident
-from responder.publish.redact import Policy, redact_incident
 from responder.replay.workers import Scanned
 from responder.scan import Program
 from responder.sources.block import Block
+
+if TYPE_CHECKING:
+    from responder.advise.learn import Host
 
 
 def postmortem(
     pieces: Iterable[Block | Scanned],
     program: Program,
-    host: Host,
+    server: str,
+    host: "Callable[[], Host]",
     rules: Mapping[str, Rule],
-    policy: Policy | None = None,
 ) -> Iterator[Incident]:
-    """The incidents of one server's logs, in the order of their first lines, as they may leave this host."""
-    pipeline = Pipeline(host.server.name, program)
+    """The incidents of one server's logs, in the order of their first lines, as they may leave this host.
+
+    `host` is asked for what is known of the server where there is anything to advise.
+    """
+    pipeline = Pipeline(server, program)
     for piece in pieces:
         if isinstance(piece, Block):
             pipeline.feed(piece)
@@ -35,8 +38,16 @@ def postmortem(
         for rule, lines in piece.counted.items():
             pipeline.diagnosis.count(rule, lines)
     pipeline.finish()
-    for finding in pipeline.diagnosis.findings():
-        yield redact_incident(advise(finding, _of_log(host, finding), rules), policy)
+    findings = pipeline.diagnosis.findings()
+    if not findings:
+        return
+    # Imported only where there is something to say: they cost more than the reading of a small log.
+    from responder.advise.advise import advise
+    from responder.publish.redact import redact_incident
+
+    known = host()
+    for finding in findings:
+        yield redact_incident(advise(finding, _of_log(known, finding), rules), None)
 
 
 def between(incident: Incident, since: datetime | None, until: datetime | None) -> bool:
@@ -45,8 +56,10 @@ def between(incident: Incident, since: datetime | None, until: datetime | None) 
     return (since is None or last is None or last >= since) and (until is None or first is None or first <= until)
 
 
-def _of_log(host: Host, finding: Finding) -> Host:
+def _of_log(host: "Host", finding: Finding) -> "Host":
     """The host with what the log itself says of its GPUs, where nobody said more."""
+    from responder.advise.gpu.from_log import facts_from_text
+
     if host.gpu.devices:
         return host
     said = facts_from_text([*finding.evidence.excerpt, *finding.stated.values()])

@@ -4,11 +4,11 @@ The same code serves the live tail (blocks of some hundred bytes) and the replay
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import hyperscan
 import msgspec
-import regex
 
 from responder.catalogue import Rule
 from responder.scan.program import Pattern, Program
@@ -66,34 +66,38 @@ class Scanner:
         found = self._candidates(data, self.program.shields if not harmless else frozenset())
         hits: dict[int, LineHit] = {}
         claimed: dict[tuple[int, str], Match] = {}
-        for index, start, end in found:
+        for index, start, end, begin in found:
             pattern = self.program.patterns[index]
             key = (start, pattern.rule.id if pattern.use == "rule" and pattern.rule is not None else "")
             before = claimed.get(key)
-            if before is not None and b"(?P<" not in pattern.text:
+            if before is not None and pattern.anonymous:
                 # The rule has fired on this line, and this pattern of it has nothing to add.
                 continue
-            match = self._confirmed(index, pattern, data, start, end)
-            if match is None:
+            if begin >= start and pattern.anonymous:
+                # It lies within the line, and it has nothing to capture: `regex` would say the same.
+                captures = {}
+            elif (match := self._confirmed(index, pattern, data, start, end)) is not None:
+                captures, begin = _captures(match), start + match.start()
+            else:
                 continue
             hit = hits.get(start)
             if hit is None:
                 hit = hits[start] = LineHit(start=start, end=end, matches=[], aside=[])
             if before is not None:
-                before.captures.update(_captures(match) | before.captures)
+                before.captures.update(captures | before.captures)
             elif key[1] and pattern.rule is not None:
-                claimed[key] = Match(rule=pattern.rule, captures=_captures(match), start=match.start())
+                claimed[key] = Match(rule=pattern.rule, captures=captures, start=begin - start)
                 hit.matches.append(claimed[key])
             else:
                 hit.aside.append(pattern)
         return [hits[start] for start in sorted(hits)]
 
-    def _candidates(self, data: bytes, shields: frozenset[int]) -> list[tuple[int, int, int]]:
-        """What Hyperscan found: pattern, start and end of the line in which the match ends, once per line.
+    def _candidates(self, data: bytes, shields: frozenset[int]) -> list[tuple[int, int, int, int]]:
+        """What Hyperscan found: pattern, start and end of the line in which the match ends, start of the match.
 
-        Of `shields` only what stands on a line on which something else was found, too.
+        Once per line; of `shields` only on lines on which something else was found, too, and to be confirmed.
         """
-        found: list[tuple[int, int, int]] = []
+        found: list[tuple[int, int, int, int]] = []
         raised: set[int] = set()
         seen: dict[int, int] = {}
         hot: dict[int, set[int]] = {}
@@ -113,7 +117,7 @@ class Scanner:
             line_end[index] = stop = len(data) if stop < 0 else stop
             seen[index] = count = seen.get(index, 0) + 1
             if count <= limit or index in exact:
-                found.append((index, data.rfind(b"\n", 0, end) + 1, stop))
+                found.append((index, data.rfind(b"\n", 0, end) + 1, stop, start))
                 return
             hot.setdefault(index, set()).add(stop)
             if index in noise:
@@ -123,11 +127,11 @@ class Scanner:
             self.program.database.scan(data, on_match, scratch=self._scratch)
         self._count(hot, found)
         if raised and found:
-            lines = dict.fromkeys((start, end) for _, start, end in found)
-            found += [(index, start, end) for start, end in lines for index in sorted(raised)]
+            lines = dict.fromkeys((start, end) for _, start, end, _ in found)
+            found += [(index, start, end, -1) for start, end in lines for index in sorted(raised)]
         return found
 
-    def _count(self, hot: dict[int, set[int]], found: list[tuple[int, int, int]]) -> None:
+    def _count(self, hot: dict[int, set[int]], found: Iterable[tuple[int, int, int, int]]) -> None:
         """Count lines, not hits: several patterns of a rule may fire on one, and some of them were looked at."""
         lines: dict[str, set[int]] = {}
         for index, ends in hot.items():
@@ -136,7 +140,7 @@ class Scanner:
                 lines.setdefault(rule.id, set()).update(ends)
         if not lines:
             return
-        for index, _, end in found:
+        for index, _, end, _ in found:
             rule = self.program.patterns[index].rule
             if rule is not None and rule.id in lines:
                 lines[rule.id].discard(end)
@@ -147,6 +151,8 @@ class Scanner:
             return None
         expression = self._confirm.get(index)
         if expression is None:
+            import regex
+
             expression = self._confirm[index] = regex.compile(pattern.text)
         try:
             return expression.search(data[start : min(end, start + LONGEST_CONFIRMED)], timeout=CONFIRM_SECONDS)

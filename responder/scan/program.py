@@ -5,9 +5,9 @@ native code: it lies in a folder that only we may write, and its name holds ever
 """
 
 import hashlib
-import platform
+import os
+import sys
 from collections.abc import Iterable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,8 +23,12 @@ Use = Literal["rule", "frame", "near", "traceback"]
 TRACEBACK = rb"Traceback \(most recent call last\)"
 """The header of a Python traceback, the one structure that is looked for besides the rules."""
 
+VERSION: str = hyperscan.__version__  # type: ignore[attr-defined, unused-ignore]
+"""Of the binding: a database is good for no other."""
+
 _FLAGS = hyperscan.HS_FLAG_SOM_LEFTMOST | hyperscan.HS_FLAG_MULTILINE
-"""The start of a match is not needed, but several hundred patterns scan three times as fast with it."""
+"""The start of a match tells whether it lies within one line, and several hundred patterns scan three times as fast
+with it."""
 
 
 class Pattern(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -35,6 +39,8 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     rule: Rule | None = None
     index: int = 0
     """Which of the rule's patterns, frames or near conditions this is."""
+    anonymous: bool = True
+    """Whether it captures nothing."""
 
 
 class Program:
@@ -90,7 +96,7 @@ def patterns_of(rules: Iterable[Rule]) -> Iterable[Pattern]:
         )
         for use, texts in uses:
             for index, text in enumerate(texts):
-                yield Pattern(text=text.encode(), use=use, rule=rule, index=index)
+                yield Pattern(text=text.encode(), use=use, rule=rule, index=index, anonymous="(?P<" not in text)
 
 
 def _left_out(catalogue: Catalogue, patterns: tuple[Pattern, ...]) -> tuple[list[Problem], tuple[Pattern, ...]]:
@@ -133,7 +139,7 @@ def _key(patterns: tuple[Pattern, ...]) -> str:
     digest = hashlib.sha256()
     for pattern in patterns:
         digest.update(pattern.text + b"\0")
-    made_by = f"{version('hyperscan')}/{platform.machine()}/{platform.python_version()}/{int(_FLAGS)}"
+    made_by = f"{VERSION}/{os.uname().machine}/{sys.version}/{int(_FLAGS)}"
     digest.update(made_by.encode())
     return digest.hexdigest()[:24]
 

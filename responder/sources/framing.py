@@ -159,7 +159,7 @@ def _run_of_lines(chunk: bytes, start: int, encoding: Encoding, limit: int) -> i
     """Where the whole lines end that begin at `start`, none of them over the limit, none with a NUL in front."""
     stop = len(chunk)
     if encoding.width == 1:
-        nul = chunk.find(b"\n\0", start)
+        nul = chunk.find(b"\n\0", start) if b"\0" in chunk else -1
         stop = nul + 1 if nul >= 0 else stop
     end = start
     # From each newline, the farthest one that a line within the limit can reach: few steps, however short the lines.

@@ -91,11 +91,21 @@ def test_a_line_counts_once_for_a_hot_rule_however_many_of_its_patterns_fire_on_
 
 
 def test_a_pattern_that_takes_forever_is_set_aside_and_reported(tmp_path):
-    scan = scanner(tmp_path, slow=r"needle (?:a|aa|aaa)+(?:b|c)?(?:a|aa|aaa)+!", good="good line")
+    scan = scanner(tmp_path, slow=r"needle (?P<what>a|aa|aaa)+(?:b|c)?(?:a|aa|aaa)+!", good="good line")
     evil = b"needle " + b"a" * 3000 + b"? needle aa! good line\n"
     assert fired(scan.scan(evil)) == [(0, ["good"])]
     assert list(scan.set_aside.values()) == ["slow: a pattern took longer than 0.25 s on one line"]
     assert fired(scan.scan(b"needle aa! good line\n")) == [(0, ["good"])]
+
+
+def test_a_pattern_without_captures_needs_no_second_engine(tmp_path):
+    """What Hyperscan found within one line stands; only a match that begins on a line above has to be looked at."""
+    scan = scanner(tmp_path, slow=r"needle (?:a|aa|aaa)+(?:b|c)?(?:a|aa|aaa)+!", over=r"above\s+below|below\s+it")
+    evil = b"needle " + b"a" * 3000 + b"? needle aa!\n"
+    assert fired(scan.scan(evil)) == [(0, ["slow"])]
+    assert scan.set_aside == {}
+    assert fired(scan.scan(b"above\nbelow it\n")) == [(6, ["over"])]
+    assert fired(scan.scan(b"above\nbelow\n")) == []
 
 
 def test_a_damaged_cache_of_compiled_patterns_is_compiled_anew(tmp_path):
