@@ -44,11 +44,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     after: Command | None = None
 
 
-def resolve(rule: Rule, known: Known, command: Command | None, why: str = "") -> tuple[Resolved, ...]:
-    """The remedies of a rule for what is known of a server, those that apply first.
-
-    `why` is what the diagnosis rests on; it stands in each remedy's own `why`.
-    """
+def resolve(rule: Rule, known: Known, command: Command | None) -> tuple[Resolved, ...]:
+    """The remedies of a rule for what is known of a server, those that apply first."""
     facts, captured = Bound(known.facts()), Bound({"captures": dict(known.captures)})
     computed: Iterable[RemedySpec] = ()
     if rule.kind == "cli-arguments":
@@ -58,7 +55,7 @@ def resolve(rule: Rule, known: Known, command: Command | None, why: str = "") ->
         for spec in (*computed, *rule.remedy)
         # What was captured alone may rule a remedy out: it speaks of another flag or value than this line does.
         if holds(spec.when, captured) is not False
-        and (one := _Resolution(rule, spec, known, facts, command, why).resolved()) is not None
+        and (one := _Resolution(rule, spec, known, facts, command).resolved()) is not None
     ]
     return tuple(sorted(resolved, key=lambda one: _ORDER[one.remedy.applies]))
 
@@ -72,13 +69,9 @@ def _of_message(captures: Mapping[str, str]) -> Command:
 class _Resolution:
     """One remedy in the making."""
 
-    def __init__(
-        self, rule: Rule, spec: RemedySpec, known: Known, facts: Bound, command: Command | None, why: str
-    ) -> None:
+    def __init__(self, rule: Rule, spec: RemedySpec, known: Known, facts: Bound, command: Command | None) -> None:
         self.rule, self.spec, self.known, self.facts, self.command = rule, spec, known, facts, command
         self.reasons = [filled(spec.why, known.captures)] if spec.why else []
-        if why:
-            self.reasons.append(why)
         self.flags = FlagTable.load().release(known.release or rule.until)
 
     def resolved(self) -> Resolved | None:

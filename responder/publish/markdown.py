@@ -39,7 +39,7 @@ def _incident(incident: Incident) -> str:
         parts.append(_list(f"{text(s.title)} ({words.lines(s.lines)})" for s in incident.symptoms))
     others = words.advice(incident).others
     if others:
-        parts.append("### What else helps\n")
+        parts.append(f"### {words.others_heading(words.advice(incident))}\n")
         parts += [part for remedy in others for part in _remedy(remedy)]
     parts.append("### Facts\n")
     parts.append(
@@ -51,9 +51,10 @@ def _incident(incident: Incident) -> str:
 def _action(incident: Incident) -> list[str]:
     found = words.advice(incident)
     if found.now is not None:
-        aside = " (no launch flag mends it)" if words.changes_nothing(found.now) else ""
+        aside = f" ({words.aside(found.now)})" if words.aside(found.now) else ""
         parts = [f"### Do this{aside}\n", *_remedy(found.now), *_relaunch(incident, found.now)]
-        return [*parts, f"*If it recurs:* {text(found.now.next)}\n"] if found.now.next else parts
+        label, following = words.next_step(found.now)
+        return [*parts, f"*{label}* {text(following)}\n"] if following else parts
     if found.kind == "choose":
         parts = [f"### Do one of these\n\n{words.depends(incident)}\n"]
         for remedy in found.choices:
@@ -76,7 +77,7 @@ def _relaunch(incident: Incident, remedy: Remedy) -> list[str]:
     if relaunch is None:
         return []
     if not relaunch.complete:
-        lead = f"Change this in the launch command ({words.incomplete(incident.server)}):\n"
+        lead = f"{words.change_label(incident, remedy, relaunch)}\n"
         return [lead, fence("\n".join(relaunch.diff) or relaunch.command, "diff")]
     parts = [f"Relaunch with this; {words.verified(remedy)}:\n", fence(relaunch.command, "bash")]
     if relaunch.diff:

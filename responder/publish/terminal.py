@@ -20,6 +20,8 @@ from responder.publish.inert import inert_strings
 _WIDTH = 100
 _COLOURS: dict[Severity, str] = {"critical": "red", "error": "yellow", "warning": "yellow", "info": "blue"}
 _EXCERPT = 4000
+OTHERS = 3
+"""Remedies shown in full besides the one to do now; the rest is named."""
 
 
 def console(stream: IO[str]) -> Console:
@@ -100,9 +102,10 @@ def _action(page: _Page, incident: Incident) -> None:
         page.prose(words.depends(incident))
         for remedy in found.choices:
             page.gap()
-            if remedy.why:
-                page.prose(f"{words.sentence(remedy.why)}:")
-            _remedy(page, msgspec.structs.replace(remedy, why=""))
+            where, why = words.condition(remedy)
+            if where:
+                page.prose(f"{where}:")
+            _remedy(page, msgspec.structs.replace(remedy, why=why))
             _relaunch(page, incident, remedy)
     else:
         page.heading("Do this")
@@ -110,12 +113,12 @@ def _action(page: _Page, incident: Incident) -> None:
 
 
 def _do_this(page: _Page, incident: Incident, remedy: Remedy) -> None:
-    page.heading("Do this", "no launch flag mends it" if words.changes_nothing(remedy) else "")
+    page.heading("Do this", words.aside(remedy))
     _remedy(page, remedy)
     _relaunch(page, incident, remedy)
     if remedy.next:
         page.gap()
-        page.prose(f"If it recurs: {remedy.next}")
+        page.prose(" ".join(words.next_step(remedy)))
 
 
 def _remedy(page: _Page, remedy: Remedy) -> None:
@@ -139,7 +142,7 @@ def _relaunch(page: _Page, incident: Incident, remedy: Remedy) -> None:
         page.diff(relaunch.diff)
         _apply(page, relaunch)
     else:
-        page.prose(f"Change this in the launch command ({words.incomplete(incident.server)}):", "dim")
+        page.prose(words.change_label(incident, remedy, relaunch), "dim")
         page.gap()
         page.diff(relaunch.diff or (relaunch.command,))
 
@@ -164,14 +167,20 @@ def _evidence(page: _Page, incident: Incident) -> None:
 
 
 def _others(page: _Page, incident: Incident) -> None:
-    for n, remedy in enumerate(words.advice(incident).others):
+    found = words.advice(incident)
+    shown, rest = words.listed(found.others, OTHERS)
+    for n, remedy in enumerate(shown):
         if n == 0:
-            page.heading("What else helps")
+            page.heading(words.others_heading(found))
         else:
             page.gap()
-        _remedy(page, remedy)
-        if not words.changes_nothing(remedy):
-            page.prose(words.set_words(remedy))
+        _remedy(page, msgspec.structs.replace(remedy, why=words.reason(remedy)))
+        change = words.change(remedy, words.relaunch_of(remedy, incident))
+        if change:
+            page.prose(change)
+    if rest:
+        page.gap()
+        page.prose(rest)
 
 
 def _facts(page: _Page, incident: Incident) -> None:

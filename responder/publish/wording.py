@@ -141,14 +141,16 @@ def one_line(incident: Incident) -> str:
     found = advice(incident)
     if found.now is not None:
         return f"{line} Do this: {found.now.title.rstrip('.')}."
-    return f"{line} {no_action(found)}"
+    return f"{line} {no_action(incident)}"
 
 
-def no_action(found: Advice) -> str:
+def no_action(incident: Incident) -> str:
     """Why no single action stands there."""
-    if found.kind == "choose":
-        return "What to do depends on what is not known here."
-    return "No remedy is known."
+    if advice(incident).kind != "choose":
+        return "No remedy is known."
+    if not incident.gpu.sms:
+        return "What to do depends on the GPUs, which are not known here."
+    return "What to do depends on what is not known here."
 
 
 def depends(incident: Incident) -> str:
@@ -169,9 +171,72 @@ def set_words(remedy: Remedy) -> str:
     return "; ".join(part for part in (words, "without " + " ".join(without) if without else "") if part)
 
 
+def change(remedy: Remedy, relaunch: Relaunch | None = None) -> str:
+    """The same without what the title says already, and without flags that the command never had."""
+    if relaunch is not None and relaunch.complete:
+        dropped = {line[2:].split(" ", 1)[0].split("=", 1)[0] for line in relaunch.diff if line.startswith("- ")}
+        remedy = msgspec.structs.replace(remedy, unset=tuple(flag for flag in remedy.unset if flag in dropped))
+    named = [*remedy.set, *remedy.env, *remedy.unset]
+    return "" if all(name in remedy.title for name in named) else set_words(remedy)
+
+
 def changes_nothing(remedy: Remedy) -> bool:
-    """Whether the remedy is work outside the launch command."""
+    """Whether the remedy is work outside of what a launch command holds."""
     return not (remedy.set or remedy.unset or remedy.env)
+
+
+def aside(remedy: Remedy) -> str:
+    """That no flag helps, where none does: the steps of a remedy may name flags to set by hand."""
+    text = " ".join([remedy.title, remedy.why, *remedy.steps])
+    silent = changes_nothing(remedy) and not re.search(r"(?<![\w-])--[a-z]|\bflags?\b", text)
+    return "no launch flag mends it" if silent else ""
+
+
+def condition(remedy: Remedy) -> tuple[str, str]:
+    """On which GPUs the remedy holds, and why it helps; either may be empty."""
+    why = sentence(remedy.why)
+    if not why.startswith("On SM"):
+        return "", why
+    where, _, reason = why.partition(": ")
+    return where, sentence(reason)
+
+
+def reason(remedy: Remedy) -> str:
+    """Why a remedy helps and, where that is not certain, that it may not."""
+    where, why = condition(remedy)
+    if remedy.applies == "yes":
+        return ". ".join(part for part in (where, why) if part)
+    may = f"It applies {where[0].lower()}{where[1:]}" if where else "It may apply"
+    return ". ".join(part for part in (may, why) if part)
+
+
+def change_label(incident: Incident, remedy: Remedy, relaunch: Relaunch) -> str:
+    """What to do with the lines below it, where no whole command can be shown."""
+    if not (remedy.set or remedy.unset) and not any(value is None for value in remedy.env.values()):
+        return "Set this in the server's environment:"
+    taken = any(line.startswith("- ") for line in relaunch.diff) and not incident.server.command
+    hint = "; take out what has a minus" if taken else ""
+    return f"Change this in the launch command ({incomplete(incident.server)}{hint}):"
+
+
+def next_step(remedy: Remedy) -> tuple[str, str]:
+    """What to do when the fault comes again, and the words in front of it."""
+    label = "Else:" if re.match(r"If\b", remedy.next) else "If it recurs:"
+    return label, remedy.next
+
+
+def others_heading(found: Advice) -> str:
+    """The heading above what else is known."""
+    certain = any(remedy.applies == "yes" for remedy in found.others)
+    return "What else helps" if certain else "What else may help"
+
+
+def listed(others: Sequence[Remedy], most: int) -> tuple[list[Remedy], str]:
+    """The remedies to show in full, and one sentence that names those for which there is no room."""
+    shown, rest = list(others[:most]), others[most:]
+    titles = "; ".join(remedy.title.rstrip(".") for remedy in rest[:4])
+    more = f"; and {len(rest) - 4} more" if len(rest) > 4 else ""
+    return shown, f"Also: {titles}{more}." if rest else ""
 
 
 def verified(remedy: Remedy) -> str:
@@ -192,8 +257,9 @@ def gpu(facts: GpuFacts) -> str:
     """The GPUs on one line: `8 × NVIDIA H100 80GB HBM3 (SM90)`."""
     groups: dict[str, int] = {}
     for device in facts.devices:
-        name = f"{device.name or 'GPU of unknown name'}{', lost' if device.lost else ''}"
-        label = f"{name} (SM{device.sm})" if device.sm is not None else name
+        known = f"SM{device.sm}" if device.sm is not None else ""
+        name = f"{device.name} ({known})" if device.name and known else device.name or known or "GPU of unknown name"
+        label = f"{name}{', lost' if device.lost else ''}"
         groups[label] = groups.get(label, 0) + 1
     return ", ".join(f"{count} × {label}" for label, count in groups.items()) or "unknown"
 
@@ -244,8 +310,10 @@ def lines(count: int) -> str:
 
 def times(incident: Incident) -> str:
     """First and last time seen, as the log has them; empty where it has none."""
-    seen = [incident.first_seen, incident.last_seen if incident.last_seen != incident.first_seen else None]
-    known = " to ".join(stamp for stamp in seen if stamp)
+    first, last = incident.first_seen, incident.last_seen if incident.last_seen != incident.first_seen else None
+    if first and last and first[:11] == last[:11]:
+        last = last[11:]  # the day need not be said twice
+    known = " to ".join(stamp for stamp in (first, last) if stamp)
     zoned = known.endswith("Z") or re.search(r"[+-]\d\d:\d\d$", known)
     return known if zoned or not known else f"{known} (log time, zone unknown)"
 

@@ -22,7 +22,7 @@ Payload = dict[str, Any]
 News = Literal["reopened", "severity-raised", "cause-found", "crash-loop", "repeat"]
 """Why an incident that was told before is told aloud again."""
 
-COMMAND_LIMIT = 4500
+COMMAND_LIMIT = 4000
 """Characters of a command in the root.  A cut command must never look like a whole one, so a longer one goes to the
 thread, in parts that fit."""
 CHOICES = 3
@@ -34,6 +34,7 @@ _TEXT = 3000
 _CAUSE = 1000
 _PROOF = 600
 _LINE = 200
+_STEP = 300
 _FIELD = 160
 
 _URL = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'()*+,;=%-]{1,300}")
@@ -65,7 +66,7 @@ def broadcast(incident: Incident, news: News) -> Payload:
         "repeat": "It is still open.",
     }[news]
     found = words.advice(incident)
-    action = f"Do this: {found.now.title.rstrip('.')}." if found.now else words.no_action(found)
+    action = f"Do this: {found.now.title.rstrip('.')}." if found.now else words.no_action(incident)
     line = f"{words.icon(incident)} {words.headline(incident)}"
     parts = [b.prose(b.bold(clip(inert_line(line), _LINE)), f"\n{sentence} {clip(inert_line(action), _LINE)}")]
     return _payload(f"{line}. {sentence} {action}", [b.rich(*parts)])
@@ -174,31 +175,33 @@ def _action(incident: Incident) -> list[b.Block]:
 
 def _do_this(incident: Incident, remedy: Remedy) -> list[b.Block]:
     relaunch = words.relaunch_of(remedy, incident)
-    aside = " (no launch flag mends it)\n" if words.changes_nothing(remedy) else "\n"
-    title: list[b.Block | str] = _titled(remedy, with_change=relaunch is None or relaunch.complete)
+    aside = f" ({words.aside(remedy)})\n" if words.aside(remedy) else "\n"
+    title = _titled(remedy, relaunch, with_change=relaunch is None or relaunch.complete)
     why = f"\n{_reason(remedy)}." if remedy.why else ""
     parts = [b.prose(b.bold("\nDo this"), aside, *title, why)]
     if remedy.steps:
-        parts.append(b.steps(clip(step, _LINE) for step in remedy.steps[:6]))
+        parts.append(b.steps(clip(step, _STEP) for step in remedy.steps[:6]))
     if relaunch is not None:
         parts += _command(incident, remedy, relaunch, COMMAND_LIMIT)
     if remedy.next:
-        parts.append(b.prose(b.italic("If it recurs: "), clip(remedy.next, _LINE)))
+        label, text = words.next_step(remedy)
+        parts.append(b.prose(b.italic(f"{label} "), clip(text, _STEP)))
     return parts
 
 
 def _choice(incident: Incident, remedy: Remedy, room: int) -> list[b.Block]:
-    condition = _reason(remedy)
-    parts = [b.prose("\n", f"{condition}: " if condition else "", b.bold(_title(remedy)))]
+    where, why = words.condition(remedy)
+    lead = f"{clip(where, _LINE)}: " if where else ""
+    parts = [b.prose("\n", lead, b.bold(_title(remedy)), f"\n{clip(why, _LINE)}." if why else "")]
     if remedy.steps:
-        parts.append(b.steps(clip(step, _LINE) for step in remedy.steps[:2]))
+        parts.append(b.steps(clip(step, _STEP) for step in remedy.steps[:2]))
     relaunch = words.relaunch_of(remedy, incident)
     return parts + (_command(incident, remedy, relaunch, room) if relaunch else [])
 
 
 def _command(incident: Incident, remedy: Remedy, relaunch: Relaunch, room: int) -> list[b.Block]:
     if not relaunch.complete:
-        label = f"Change this in the launch command ({words.incomplete(incident.server)}):"
+        label = words.change_label(incident, remedy, relaunch)
         return [b.prose(b.italic(label)), b.preformatted(clip(_change(remedy, relaunch), room))]
     if len(relaunch.command) > room:
         label = "Change this; the whole command is too long for here and stands in the thread:"
@@ -215,8 +218,8 @@ def _title(remedy: Remedy) -> str:
     return clip(inert_line(remedy.title).rstrip("."), _LINE)
 
 
-def _titled(remedy: Remedy, *, with_change: bool = True) -> list[b.Block | str]:
-    change = clip(words.set_words(remedy), _LINE) if with_change else ""
+def _titled(remedy: Remedy, relaunch: Relaunch | None, *, with_change: bool = True) -> list[b.Block | str]:
+    change = clip(words.change(remedy, relaunch), _LINE) if with_change else ""
     title = b.bold(_title(remedy))
     return [title, " ", b.code(change)] if change else [title]
 
@@ -237,15 +240,27 @@ def _fields(incident: Incident) -> list[tuple[str, str]]:
 
 def _context(incident: Incident) -> list[str]:
     seen = [mrkdwn(part, _FIELD) for part in words.counts(incident)]
-    times = [_date(incident.first_seen)] if incident.first_seen else []
-    if incident.last_seen and incident.last_seen != incident.first_seen:
-        times.append(_date(incident.last_seen))
     if incident.resolved_at:
         seen.append(f"resolved {_date(incident.resolved_at)}")
     elif incident.silenced_until:
         seen.append(f"🔕 silenced until {_date(incident.silenced_until)}")
     place = inline_code(words.place(incident), 2 * _FIELD)
-    return [*seen, " to ".join(times), place, inline_code(incident.id, _FIELD)]
+    return [*seen, _span(incident), place, inline_code(incident.id, _FIELD)]
+
+
+def _span(incident: Incident) -> str:
+    """First and last time seen; the day and the doubt about the zone are said once."""
+    first, last = incident.first_seen, incident.last_seen
+    if not first or not last or first == last:
+        return _date(first or last or "")
+    shown = [_date(first), _date(last)]
+    if all(text.endswith(_LOG_TIME) for text in shown):
+        shown[0] = shown[0].removesuffix(_LOG_TIME)
+        shown[1] = shown[1][11:] if first[:11] == last[:11] else shown[1]
+    return " to ".join(shown)
+
+
+_LOG_TIME = " (log time)"
 
 
 def _date(stamp: str) -> str:
@@ -255,7 +270,7 @@ def _date(stamp: str) -> str:
     except ValueError:
         return mrkdwn(stamp, _FIELD)
     if moment.tzinfo is None:
-        return f"{moment:%Y-%m-%d %H:%M:%S} (log time)"
+        return f"{moment:%Y-%m-%d %H:%M:%S}{_LOG_TIME}"
     return f"<!date^{int(moment.timestamp())}^{{date_short_pretty}} {{time_secs}}|{moment:%Y-%m-%d %H:%M:%SZ}>"
 
 
@@ -321,21 +336,25 @@ def _difference(incident: Incident) -> list[b.Block]:
 
 
 def _others(incident: Incident) -> list[b.Block]:
+    found = words.advice(incident)
     parts: list[b.Block] = []
-    for remedy in words.advice(incident).others[:3]:
-        condition = "" if remedy.applies == "yes" else "may apply; "
-        reason = f"{condition}{_reason(remedy)}".rstrip("; ")
-        parts.append(b.prose(*_titled(remedy), f"\n{reason}." if reason else ""))
-        parts += [b.steps(clip(step, _LINE) for step in remedy.steps[:3])] if remedy.steps else []
-    return [b.prose(b.bold("\nWhat else helps")), *parts] if parts else []
+    shown, rest = words.listed(found.others, CHOICES)
+    for n, remedy in enumerate(shown):
+        reason = clip(words.reason(remedy), 2 * _LINE)
+        title = _titled(remedy, words.relaunch_of(remedy, incident))
+        parts.append(b.prose("\n" if n else "", *title, f"\n{reason}." if reason else ""))
+        parts += [b.steps(clip(step, _STEP) for step in remedy.steps[:4])] if remedy.steps else []
+    parts += [b.prose("\n", clip(rest, 3 * _LINE))] if rest else []
+    return [b.prose(b.bold(f"\n{words.others_heading(found)}")), *parts] if parts else []
 
 
 def _facts(incident: Incident) -> list[b.Block]:
-    facts = [f"GPUs: {words.gpu(incident.gpu)}", words.gpu_details(incident.gpu)]
+    details = words.gpu_details(incident.gpu)
+    facts = [f"GPUs: {details}"] if details and details not in ("as given", "unknown") else []
     if incident.server.command:
-        facts.append(f"The launch command: {dict(words.facts(incident))['Launch command']}")
-    lines = [clip(inert_line(fact), _LINE) for fact in facts if fact]
-    parts = [b.prose(b.bold("\nFacts")), b.steps(lines, ordered=False)]
+        facts.append(f"Launch command: {dict(words.facts(incident))['Launch command']}")
+    lines = [clip(inert_line(fact), _STEP) for fact in facts]
+    parts = [b.prose(b.bold("\nFacts")), b.steps(lines, ordered=False)] if lines else []
     links = [url for url in incident.references[:5] if _URL.fullmatch(url)]
     if links:
         parts += [b.prose(b.bold("\nRead more")), b.links(links)]
