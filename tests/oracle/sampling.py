@@ -1,4 +1,4 @@
-"""Which recorded cells the quick tests look at: of every row one card, of the rows of one answer a few."""
+"""Which recorded cells a test looks at."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from tests.oracle import verdicts
 from tests.oracle.verdicts import Cell
 
-ACCEPTED, REFUSED = 40, 3
-"""Cells per release of those accepted, and per message of those refused."""
+ACCEPTED = 40
+"""Accepted cells per release in the quick tests."""
 
 
 def every(release: str) -> list[Cell]:
@@ -15,11 +15,22 @@ def every(release: str) -> list[Cell]:
     return list(verdicts.cells("matrix", release))
 
 
-def some(release: str) -> Iterator[Cell]:
-    """A fixed part of the matrix that holds every message on several cards."""
-    groups: dict[str, list[Cell]] = defaultdict(list)
+def rows(release: str) -> list[Cell]:
+    """Of each command and answer one card: another one for each row."""
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in every(release):
+        groups[cell.command, str(cell.answer)].append(cell)
+    return [cells[number % len(cells)] for number, cells in enumerate(groups.values())]
+
+
+def some(release: str) -> Iterator[Cell]:
+    """A few accepted cells, and one of each message: another one for each release."""
+    groups: dict[str, list[Cell]] = defaultdict(list)
+    for cell in rows(release):
         groups[cell.printed if cell.refused else ""].append(cell)
+    turn = verdicts.releases("matrix").index(release)
     for text, cells in groups.items():
-        wanted = REFUSED if text else ACCEPTED
-        yield from cells[:: max(1, len(cells) // wanted)][:wanted]
+        if text:
+            yield cells[(turn * 7) % len(cells)]
+        else:
+            yield from cells[turn :: max(1, len(cells) // ACCEPTED)][:ACCEPTED]

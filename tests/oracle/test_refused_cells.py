@@ -9,7 +9,7 @@ from responder.advise.learn import learn, parsed
 from responder.advise.verify import attention_backends
 from tests.oracle import verdicts
 from tests.oracle.proposing import arguments, diagnosed, examined, host_of, relaunch_of, typed
-from tests.oracle.sampling import every, some
+from tests.oracle.sampling import rows, some
 from tests.oracle.verdicts import Cell
 
 RELEASES = verdicts.releases("matrix")
@@ -54,7 +54,7 @@ def impossible(cell: Cell, relaunch: str) -> list[str]:
 
 
 def refused(cells: list[Cell]) -> list[Cell]:
-    """The refused ones, once per command, card and text."""
+    """The refused ones."""
     return [cell for cell in cells if cell.refused]
 
 
@@ -72,8 +72,8 @@ def test_a_proposed_relaunch_is_accepted_by_sglang_and_possible_by_the_table(rel
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
-def test_every_refused_cell_is_diagnosed_and_no_relaunch_is_refused(release: str) -> None:
-    cells = refused(every(release))
+def test_every_refused_command_is_diagnosed_and_no_relaunch_is_refused(release: str) -> None:
+    cells = refused(rows(release))
     assert [text for cell in cells if (text := misdiagnosis(cell) or wrong_relaunch(cell))] == []
 
 

@@ -1,12 +1,18 @@
 """A no of the table in the shape of a rule: what would happen, why, and the changes that lead to a yes."""
 
+from collections.abc import Iterator, Mapping
+
+import msgspec
 from msgspec.structs import replace
 
 from responder.advise.capability.situation import Situation
 from responder.advise.capability.table import PHASES, AttentionPhase, Cell, preferred, verdict
 from responder.catalogue import RemedySpec, Rule
 
-_FLAGS = {"prefill": "--prefill-attention-backend", "decode": "--decode-attention-backend"}
+_FLAGS: dict[AttentionPhase, str] = {
+    "prefill": "--prefill-attention-backend",
+    "decode": "--decode-attention-backend",
+}
 _CONTEXT_PARALLEL = (
     "--attn-cp-size",
     "--moe-dp-size",
@@ -22,7 +28,16 @@ _NO = {
 }
 
 
-def as_rule(backend: str, cell: Cell, at: Situation, backends: dict[AttentionPhase, str]) -> Rule:
+class _Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What may change besides the backends, and the situation then."""
+
+    at: Situation
+    doing: str = ""
+    set: Mapping[str, str] = {}
+    unset: tuple[str, ...] = ()
+
+
+def as_rule(backend: str, cell: Cell, at: Situation, backends: Mapping[AttentionPhase, str]) -> Rule:
     """The rule for a failure that prints no text of its own, or none that the catalogue has."""
     return Rule(
         id=f"{backend.replace('_', '-')}-{'unsupported' if cell.about == 'build' else f'without-{cell.about}'}",
@@ -36,59 +51,56 @@ def as_rule(backend: str, cell: Cell, at: Situation, backends: dict[AttentionPha
     )
 
 
-def remedies(at: Situation, backends: dict[AttentionPhase, str]) -> tuple[RemedySpec, ...]:
+def remedies(at: Situation, backends: Mapping[AttentionPhase, str]) -> tuple[RemedySpec, ...]:
     """What turns the table's answer for these backends into a yes, the least change first."""
-    refused = [phase for phase in PHASES if phase in backends and verdict(backends[phase], phase, at).allowed is False]
-    found = [*_other_backend(at, backends, refused)]
-    if "prefill" in refused and at.strategy != "off":
-        if at.strategy == "interleave" and at.model != "dsa":
-            found += _other_strategy(replace(at, strategy="zigzag"), backends["prefill"])
-        found.append(
-            RemedySpec(
-                title="Turn context parallelism off; the attention backend stays as it is",
-                unset=_CONTEXT_PARALLEL,
-                why="Without it every GPU prefills whole prompts, which this backend can.",
-                next="Long prompts now take longer to prefill.",
-            )
-        )
-    return tuple(found)
+    return tuple(spec for plan in _plans(at) for spec in _specs(plan, backends))
 
 
-def _other_backend(
-    at: Situation, backends: dict[AttentionPhase, str], refused: list[AttentionPhase]
-) -> list[RemedySpec]:
-    """Backends that serve the refused phases."""
-    if len(refused) == len(PHASES) and len(set(backends.values())) == 1:
-        both = [name for name in preferred("prefill", at) if name in preferred("decode", at)]
-        return [
-            RemedySpec(
-                title=f"Use {name} as the attention backend",
-                set={"--attention-backend": name},
-                unset=tuple(_FLAGS.values()),
-                why=f"{name} serves both phases of this model on this GPU.",
-            )
-            for name in both
-        ]
-    return [
-        RemedySpec(
-            title=f"Use {name} for {phase}; the other phase stays as it is",
-            set={_FLAGS[phase]: name},
-            why=f"{name} can {phase} this model on this GPU.",
-        )
-        for phase in refused
-        for name in preferred(phase, at)
+def _plans(at: Situation) -> Iterator[_Plan]:
+    """The least change first."""
+    yield _Plan(at=at)
+    if at.strategy == "interleave" and at.model != "dsa":
+        zigzag = replace(at, strategy="zigzag")
+        yield _Plan(at=zigzag, doing="shard the prompt by the zigzag strategy", set={"--cp-strategy": "zigzag"})
+    whole = _Plan(at=replace(at, strategy="off"), doing="turn context parallelism off", unset=_CONTEXT_PARALLEL)
+    if at.strategy != "off":
+        yield whole
+    if at.kv_dtype != "auto":
+        plain = ("--kv-cache-dtype",)
+        yield _Plan(at=replace(at, kv_dtype="auto"), doing="keep the cache in the model's dtype", unset=plain)
+        if at.strategy != "off":
+            doing = f"{whole.doing} and keep the cache in the model's dtype"
+            yield _Plan(at=replace(whole.at, kv_dtype="auto"), doing=doing, unset=(*whole.unset, *plain))
+
+
+def _specs(plan: _Plan, backends: Mapping[AttentionPhase, str]) -> Iterator[RemedySpec]:
+    """The remedies of one plan: each names a backend for every phase that its own cannot serve then."""
+    refused = [
+        phase for phase in PHASES if phase in backends and verdict(backends[phase], phase, plan.at).allowed is False
     ]
-
-
-def _other_strategy(at: Situation, backend: str) -> list[RemedySpec]:
-    """The zigzag strategy, with a backend that has it."""
-    zigzag: dict[str, str | bool] = {"--cp-strategy": "zigzag"}
-    names = [backend] if verdict(backend, "prefill", at).allowed else preferred("prefill", at)
-    return [
-        RemedySpec(
-            title=f"Shard the prompt by the zigzag strategy, with {name} for prefill",
-            set=zigzag if name == backend else {**zigzag, _FLAGS["prefill"]: name},
-            why="The zigzag strategy is the one for models without DeepSeek Sparse Attention.",
+    if not refused:
+        if plan.doing:
+            yield RemedySpec(title=_sentence(plan.doing), set=dict(plan.set), unset=plan.unset, why=_WHY)
+        return
+    choices = [preferred(phase, plan.at) for phase in refused]
+    for names in zip(*choices, strict=False):
+        doing = [f"use {' and '.join(dict.fromkeys(names))} for {' and '.join(refused)}", *filter(None, [plan.doing])]
+        every = len(refused) == len(PHASES) and len(set(names)) == len(set(backends.values())) == 1
+        flags = (
+            {"--attention-backend": names[0]}
+            if every
+            else dict(zip(map(_FLAGS.__getitem__, refused), names, strict=True))
         )
-        for name in names
-    ]
+        yield RemedySpec(
+            title=_sentence(", and ".join(doing)),
+            set={**plan.set, **flags},
+            unset=(*plan.unset, *(_FLAGS.values() if every else ())),
+            why=_WHY,
+        )
+
+
+_WHY = "By the table of what each attention backend can do, these serve the model on this GPU."
+
+
+def _sentence(doing: str) -> str:
+    return f"{doing[:1].upper()}{doing[1:]}"
