@@ -13,7 +13,7 @@ import msgspec
 
 from responder.nouns import Incident
 from responder.publish.hosts import hide_hosts, host_names
-from responder.publish.prompts import drop_prompts
+from responder.scan.prompts import drop_prompts
 from responder.publish.secrets import MASK, is_harmless, mask_argv, mask_secrets, names_a_secret
 
 Excerpt = Literal["full", "cause", "none"]

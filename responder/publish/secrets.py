@@ -11,7 +11,7 @@ Every pattern is linear in the length of the text: repetitions that may fail are
 import re
 from collections.abc import Iterable
 
-from responder.publish.literals import DOUBLE, ESCAPED, SINGLE
+from responder.scan.literals import DOUBLE, ESCAPED, SINGLE
 
 MASK = "[redacted]"
 """Stands where a secret stood."""
@@ -141,6 +141,9 @@ def is_harmless(value: str) -> bool:
     return _HARMLESS.fullmatch(value) is not None
 
 
+_REFERENCE = re.compile(r"""["'\\]*\$\{?[A-Za-z_]\w*\}?["'\\]*$""")
+"""A variable, in whatever quotes a nested shell needs: masked already, and not to be masked into broken shell."""
+
 _IS_FLAG = re.compile(r"--[A-Za-z][\w-]*(?:=.*)?", re.DOTALL)
 
 _CLOSERS = ",;)]}"
@@ -162,6 +165,7 @@ def _mask_flag(found: re.Match[str]) -> str:
     value, variable = found["value"], _variable(found["name"])
     if (
         _HARMLESS.fullmatch(value)
+        or _REFERENCE.match(value)
         or value.startswith("--")
         or value.rstrip(_CLOSERS) == variable.removeprefix("SGLANG_")
     ):

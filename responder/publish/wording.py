@@ -271,7 +271,7 @@ def gpu_details(facts: GpuFacts) -> str:
     parts = [f"driver {', '.join(drivers)}" if drivers else "", f"CUDA up to {', '.join(cuda)}" if cuda else ""]
     parts.append(f"torch built for CUDA {facts.torch_cuda}" if facts.torch_cuda else "")
     parts.append({"nvml": "asked from NVML", "log": "read in the log", "option": "as given"}.get(facts.source, ""))
-    if facts.status != "ok":
+    if facts.status not in ("ok", "unknown") or facts.detail:
         parts.append(facts.detail or facts.status)
     return "; ".join(part for part in parts if part)
 
@@ -349,7 +349,7 @@ def facts(incident: Incident) -> list[tuple[str, str]]:
 def ranks(names: tuple[str, ...]) -> str:
     """The ranks with runs folded: `8 ranks (TP0–TP7)`."""
     if len(names) == 1:
-        return f"rank {names[0]}"
+        return f"rank {names[0].removeprefix('RANK')}"
     runs: list[tuple[str, int, int]] = []
     loose: list[str] = []
     for prefix, number in sorted(_numbered(name) for name in names):

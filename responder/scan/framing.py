@@ -13,6 +13,7 @@ from itertools import islice
 import msgspec
 
 from responder.scan.engine import LineHit, Match, Scanner, text
+from responder.scan.quoted import without_quoted
 from responder.scan.seen import Aside, Frame, Seen, Traceback
 from responder.sources.block import Block, Origin
 from responder.sources.prefix import Prefix, parse_prefix
@@ -87,7 +88,7 @@ class StreamScan:
             for one in self._open:
                 one.begins.setdefault(block.file_id, block.offset)
         data = block.segments()
-        hits = {hit.start: hit for hit in self._scanner.scan(data, harmless=False)}
+        hits = {hit.start: without_quoted(data, hit) for hit in self._scanner.scan(data, harmless=False)}
         tracebacks = self._tracebacks(block, data, hits)
         seen = []
         for start in sorted(hits.keys() | tracebacks.keys()):

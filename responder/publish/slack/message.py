@@ -249,29 +249,33 @@ def _context(incident: Incident) -> list[str]:
 
 
 def _span(incident: Incident) -> str:
-    """First and last time seen; the day and the doubt about the zone are said once."""
-    first, last = incident.first_seen, incident.last_seen
+    """First and last time seen; the day, and the doubt about the zone, are said once."""
+    first, last = incident.first_seen or incident.last_seen, incident.last_seen
     if not first or not last or first == last:
-        return _date(first or last or "")
-    shown = [_date(first), _date(last)]
-    if all(text.endswith(_LOG_TIME) for text in shown):
-        shown[0] = shown[0].removesuffix(_LOG_TIME)
-        shown[1] = shown[1][11:] if first[:11] == last[:11] else shown[1]
-    return " to ".join(shown)
-
-
-_LOG_TIME = " (log time)"
+        return _date(first) if first else ""
+    one, other = _moment(first), _moment(last)
+    if one is None or other is None or one.tzinfo or other.tzinfo:
+        return f"{_date(first)} to {_date(last)}"
+    later = f"{other:%H:%M:%S}" if one.date() == other.date() else f"{other:%Y-%m-%d %H:%M:%S}"
+    return f"`{one:%Y-%m-%d %H:%M:%S}` to `{later}` (log time)"
 
 
 def _date(stamp: str) -> str:
     """The time in the reader's own zone; as it stands where the log gave none."""
-    try:
-        moment = datetime.fromisoformat(stamp)
-    except ValueError:
+    moment = _moment(stamp)
+    if moment is None:
         return mrkdwn(stamp, _FIELD)
     if moment.tzinfo is None:
-        return f"{moment:%Y-%m-%d %H:%M:%S}{_LOG_TIME}"
+        # As code, for Slack might know an emoji called :35:.
+        return f"`{moment:%Y-%m-%d %H:%M:%S}` (log time)"
     return f"<!date^{int(moment.timestamp())}^{{date_short_pretty}} {{time_secs}}|{moment:%Y-%m-%d %H:%M:%SZ}>"
+
+
+def _moment(stamp: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
 
 
 # --- The thread ------------------------------------------------------------------------------------------------------
@@ -342,15 +346,16 @@ def _others(incident: Incident) -> list[b.Block]:
     for n, remedy in enumerate(shown):
         reason = clip(words.reason(remedy), 2 * _LINE)
         title = _titled(remedy, words.relaunch_of(remedy, incident))
-        parts.append(b.prose("\n" if n else "", *title, f"\n{reason}." if reason else ""))
+        lead = ["\n"] if n else [b.bold(f"\n{words.others_heading(found)}"), "\n"]
+        parts.append(b.prose(*lead, *title, f"\n{reason}." if reason else ""))
         parts += [b.steps(clip(step, _STEP) for step in remedy.steps[:4])] if remedy.steps else []
     parts += [b.prose("\n", clip(rest, 3 * _LINE))] if rest else []
-    return [b.prose(b.bold(f"\n{words.others_heading(found)}")), *parts] if parts else []
+    return parts
 
 
 def _facts(incident: Incident) -> list[b.Block]:
     details = words.gpu_details(incident.gpu)
-    facts = [f"GPUs: {details}"] if details and details not in ("as given", "unknown") else []
+    facts = [f"GPUs: {details}"] if details not in ("", "as given") else []
     if incident.server.command:
         facts.append(f"Launch command: {dict(words.facts(incident))['Launch command']}")
     lines = [clip(inert_line(fact), _STEP) for fact in facts]

@@ -1,19 +1,20 @@
-"""What users typed: with `--log-requests`, and in some refusals, sglang prints whole requests into its log.
+"""What users typed: no rule may fire on it, and no sink may show it.
 
-A dump is dropped to its end: nothing behind `obj=GenerateReqInput(` is worth the risk.  Elsewhere the value of a key
-that holds a prompt or an answer (`prompt`, `messages`, `input_ids`, …) goes, and the key stays.
+With `--log-requests`, and in some refusals, sglang prints whole requests into its log.  A dump is dropped to its end:
+nothing behind `obj=GenerateReqInput(` is worth the risk.  Elsewhere the value of a key that holds a prompt or an answer
+(`prompt`, `messages`, `input_ids`, …) goes, and the key stays.
 """
 
 import re
 
-from responder.publish.literals import DOUBLE, ESCAPED, SINGLE
+from responder.scan.literals import DOUBLE, ESCAPED, SINGLE
 
 PROMPT_MASK = "[prompt removed]"
 """Stands where a request's text stood."""
 
 _TEXT_KEYS = r"""(?:(?:system|user|negative|next|decoded)_?)?prompts?|messages|texts?
   |(?:input|output|origin_input|generated|response)_text
-  |(?:reasoning_)?contents?|instructions|documents?|completion|input_value|(?:image|audio|video)_(?:data|url)
+  |(?:reasoning_)?contents?|instructions|documents?|questions?|completion|input_value|(?:image|audio|video)_(?:data|url)
   |(?:origin_)?input_ids|output_ids|fill_ids|(?:prompt|output)_token_ids|input_embeds"""
 _JSON_ONLY_KEYS = r"inputs?|query|obj|body|arguments"  # as a bare word these mean something else in a log
 _STRING = rf"(?:{DOUBLE}|{SINGLE})"
@@ -41,6 +42,10 @@ _PROMPTS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (
         re.compile(r"(\b[Pp]rompts?\s{0,3}[:=]\s{0,3})(?!\[prompt removed\])(?=\S)(?!-?[\d.]+%?(?:[\s,;)]|$)).+"),
+        rf"\1{PROMPT_MASK}",
+    ),
+    (
+        re.compile(r"(^(?:\[[^\]\n]{0,80}\] ?)?(?:User|Input|Question|Query): )(?=\S).+", re.MULTILINE),
         rf"\1{PROMPT_MASK}",
     ),
 )
