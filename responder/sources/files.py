@@ -105,7 +105,8 @@ class Files:
                 continue
             # The inode of a file that was empty is no proof: what has it now may be the copy of another.
             copy = not last.file_id and any(begins_with(sibling.path, other) for other in before)
-            if not copy and (sibling.size > last.offset + last.shown or self._is_recent(sibling)):
+            unread = last.held is not None or sibling.size > last.offset + last.shown
+            if not copy and (unread or self._is_recent(sibling)):
                 self._adopt_sibling(last, sibling, None)
         return paths
 
@@ -146,12 +147,18 @@ class Files:
         newest = previous
         rotated = self.folders.rotated_from(last.real_path)
         for found in missed(last, rotated, gone=gone, live=live, known=lambda s: self._is_known(s, older)):
-            entry = self._adopt_sibling(last, found.sibling, last if found.copy else None)
+            original = last if found.copy else self._lost_original(last.path, found.sibling)
+            entry = self._adopt_sibling(last, found.sibling, original)
             if entry:
                 entry.after, newest = newest, entry
         return newest
 
-    def _adopt_sibling(self, last: Checkpoint, sibling: Sibling, resume_from: Checkpoint | None) -> Followed | None:
+    def _lost_original(self, path: str, sibling: Sibling) -> Checkpoint | None:
+        """The file, of those that were not to be found at the start, of which this one is a copy."""
+        lost = [last for key, last in self._known.items() if key in self._lost and last.path == path]
+        return next((last for last in lost if begins_with(sibling.path, last)), None)
+
+    def _adopt_sibling(self, last: Checkpoint, sibling: Sibling, original: Checkpoint | None) -> Followed | None:
         file = GrowingFile(last.path, sibling.path, sibling.key, self._events)
         file.real_path = last.real_path
         try:
@@ -160,7 +167,7 @@ class Files:
             return None
         entry.rotated = self.now.monotonic
         before = self._known.pop(sibling.key, None)
-        before = resume_from or before
+        before = original or before
         if not (before and file.resume(before)):
             file.generation = before.generation + 1 if before else 0
             file.modified_ns = sibling.modified_ns
@@ -177,7 +184,9 @@ class Files:
         if sibling.key in self._followed or older.get(sibling.key) == sibling.modified_ns:
             return True
         last = self._known.get(sibling.key)
-        return last is not None and (sibling.size <= last.offset + last.shown and begins_with(sibling.path, last))
+        if last is None or last.held is not None:
+            return False
+        return sibling.size <= last.offset + last.shown and begins_with(sibling.path, last)
 
     def _sibling(self, path: str, key: FileKey) -> Sibling | None:
         """The file with this key in the folder of `path`."""

@@ -83,7 +83,7 @@ class GrowingFile:
         self._stamp: tuple[int, int, int] | None = None
         self._settled = False
         self._noticed_ns = 0
-        self._hold: tuple[int, Marker] | None = None
+        self._hold: int | None = None
 
     # Descriptor
 
@@ -160,6 +160,9 @@ class GrowingFile:
         self.file_id, self.generation, self.offset = saved.file_id, saved.generation, saved.offset
         self._tail, self._inside, self._shown = saved.tail, saved.cut, saved.shown
         self.modified_ns = saved.modified_ns
+        if saved.held is not None:
+            self._inside = False
+            self._move_to(saved.held)
         if self.file_id:
             sample = os.pread(self._descriptor, SAMPLE, 0)
             self._head = sample[: saved.head.size]
@@ -169,8 +172,8 @@ class GrowingFile:
     def skip_what_was_read(self, last: Checkpoint) -> None:
         """This file replaced another and begins with all that was read of it: pass over that."""
         if self._begin():
-            self._move_to(last.offset)
-            self._inside = last.cut
+            self._move_to(last.offset if last.held is None else last.held)
+            self._inside = last.cut and last.held is None
 
     def resembles(self, original: "GrowingFile") -> bool | None:
         """Whether this is a copy, or the beginning of one, of what was read of another file; None: it is empty."""
@@ -336,12 +339,11 @@ class GrowingFile:
 
     def hold(self, offset: int | None) -> None:
         """Keep the stored checkpoint at or before `offset`, the start of a line that was read; None lets it go."""
-        if offset == (self._hold[0] if self._hold else None):
-            return
-        self._hold = None
-        if offset is not None and offset <= self.offset:
-            self._hold = (offset, self._marker_before(offset) if self.is_open else NOTHING)
-        self.version += 1
+        if offset is not None and offset > self.offset:
+            offset = None
+        if offset != self._hold:
+            self._hold = offset
+            self.version += 1
 
     @property
     def held(self) -> bool:
@@ -349,10 +351,7 @@ class GrowingFile:
         return self._hold is not None
 
     def checkpoint(self, wall: float, *, held: bool = True) -> Checkpoint:
-        """Where it stands; with `held` no farther than what is still needed."""
-        offset, tail, shown, cut = self.offset, self._tail, self._shown, self._inside
-        if held and self._hold:
-            (offset, tail), shown, cut = self._hold, 0, False
+        """Where it stands, and with `held` where to go on instead because lines before that are still needed."""
         return Checkpoint(
             device=self.key.device,
             inode=self.key.inode,
@@ -360,11 +359,12 @@ class GrowingFile:
             generation=self.generation,
             path=self.path,
             real_path=self.real_path,
-            offset=offset,
-            shown=shown,
-            cut=cut,
+            offset=self.offset,
+            shown=self._shown,
+            held=self._hold if held else None,
+            cut=self._inside,
             head=mark(self._head),
-            tail=tail,
+            tail=self._tail,
             modified_ns=self.modified_ns,
             seen=wall,
         )

@@ -32,6 +32,8 @@ class Checkpoint:
     """Of the first byte still to be read: the start of a line, except where `cut`."""
     shown: int = 0
     """That many bytes behind `offset` went out already, as an unfinished line."""
+    held: int | None = None
+    """Where to go on all the same: the start of a line that was read and is still needed; None: at `offset`."""
     cut: bool = False
     """The offset lies inside an overlong line whose beginning went out."""
     head: Marker
@@ -58,7 +60,7 @@ class Saved:
 
 _COLUMNS = (
     "device, inode, file_id, generation, path, real_path, offset, shown, cut, head_size, head, tail_size, tail,"
-    " modified_ns, seen"
+    " modified_ns, seen, held"
 )
 _SAVE = f"INSERT OR REPLACE INTO checkpoint ({_COLUMNS}) VALUES ({', '.join('?' * (_COLUMNS.count(',') + 1))})"
 
@@ -90,11 +92,12 @@ def remember_targets(connection: sqlite3.Connection, targets: Iterable[str], wal
 
 def _row(c: Checkpoint) -> tuple[object, ...]:
     where = (os.fsencode(c.path), os.fsencode(c.real_path), c.offset, c.shown, int(c.cut))
-    return (str(c.device), str(c.inode), c.file_id, c.generation, *where, *c.head, *c.tail, c.modified_ns, c.seen)
+    named = (str(c.device), str(c.inode), c.file_id, c.generation)
+    return (*named, *where, *c.head, *c.tail, c.modified_ns, c.seen, c.held)
 
 
 def _checkpoint(row: tuple[Any, ...]) -> Checkpoint:
-    device, inode, file_id, generation, path, real_path, offset, shown, cut, *markers, modified_ns, seen = row
+    device, inode, file_id, generation, path, real_path, offset, shown, cut, *markers, modified_ns, seen, held = row
     return Checkpoint(
         device=int(device),
         inode=int(inode),
@@ -104,6 +107,7 @@ def _checkpoint(row: tuple[Any, ...]) -> Checkpoint:
         real_path=os.fsdecode(real_path),
         offset=offset,
         shown=shown,
+        held=held,
         cut=bool(cut),
         head=Marker(*markers[:2]),
         tail=Marker(*markers[2:]),

@@ -144,5 +144,20 @@ LAUNCHES = (
     """,
 )
 
-MIGRATIONS: tuple[str, ...] = (*CHECKPOINTS, *INCIDENTS, *OUTBOX, *CRASHES, *PRESSES, *LAUNCHES)
+HELD = ("ALTER TABLE checkpoint ADD COLUMN held INTEGER",)
+"""Where to go on reading, where lines before `read_to` are still needed."""
+
+JOURNALS = (
+    """
+    CREATE TABLE journal_cursor (
+        source  TEXT PRIMARY KEY NOT NULL,     -- SERVER/journal:UNIT, SERVER/journal:kernel
+        file_id TEXT NOT NULL,
+        cursor  TEXT NOT NULL,                 -- of the last entry behind us; empty: none yet
+        offset  INTEGER NOT NULL,              -- bytes of entries before that place
+        since   REAL NOT NULL                  -- wall clock, seconds: where to go on without a cursor
+    ) STRICT
+    """,
+)
+
+MIGRATIONS: tuple[str, ...] = (*CHECKPOINTS, *INCIDENTS, *OUTBOX, *CRASHES, *PRESSES, *LAUNCHES, *HELD, *JOURNALS)
 """Every statement in the order in which releases added them.  New ones go to the end."""

@@ -301,11 +301,11 @@ def test_53_a_full_database_keeps_what_it_has_and_takes_more_later(path: Path, c
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 256 KiB, where one may be mounted."""
+    """A file system of 512 KiB, where one may be mounted."""
     place = tmp_path / "tiny"
     place.mkdir()
     mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)], capture_output=True, check=False
     )
     if mount.returncode:
         pytest.skip("mounting takes root")
