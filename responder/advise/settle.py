@@ -41,9 +41,9 @@ def settle(rules: tuple[Rule, ...], command: Command, host: Host) -> Settled:
     applied: list[Remedy] = []
     for _ in range(MOST_STEPS):
         left = certain_refusals(rules, command, host)
-        if not left:
-            break
-        step = _first_that_mends(rules, command, host, left[0])
+        # One that nothing mends must not hide what helps against the others.
+        steps = (_first_that_mends(rules, command, host, refusal) for refusal in left)
+        step = next((one for one in steps if one is not None), None)
         if step is None or step.after is None:
             return Settled(command=command, remedies=tuple(applied), left=left)
         applied.append(step.remedy)

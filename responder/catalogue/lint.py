@@ -40,6 +40,7 @@ class _Lint:
 
     def problems(self) -> Iterator[Problem]:
         yield from self._names()
+        yield from self._unfinished()
         yield from self._patterns()
         yield from self._conditions()
         yield from self._versions()
@@ -61,6 +62,12 @@ class _Lint:
             yield self._at(f"a rule of kind `{self.rule.kind}` lies in `{self.path.parent.name}/`", "kind ")
         if len(self.rule.title) > 100:
             yield self._at(f"the title has {len(self.rule.title)} characters; at most 100", "title ")
+
+    def _unfinished(self) -> Iterator[Problem]:
+        """A draft says TODO where a person has to decide."""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if "TODO" in line:
+                yield Problem(path=shown(self.path), line=number, message="still a draft: decide what stands at TODO")
 
     def _patterns(self) -> Iterator[Problem]:
         every = [*self.rule.patterns, *self.rule.frames, *(near.pattern for near in self.rule.near)]

@@ -106,8 +106,14 @@ def read_rules(files: Iterable[Path]) -> Catalogue:
     for path in files:
         rule, found = read_rule(path)
         problems += found
-        if rule is not None:
-            entries[rule.id] = LoadedRule(rule=rule, path=path)
+        if rule is None:
+            continue
+        before = entries.get(rule.id)
+        if before is not None and before.path.parent == path.parent:
+            message = f"the id `{rule.id}` is also that of {before.path.name}; ids are unique"
+            problems.append(Problem(path=shown(path), line=1, message=message))
+            continue
+        entries[rule.id] = LoadedRule(rule=rule, path=path)
     return Catalogue(loaded=tuple(entries[key] for key in sorted(entries)), problems=tuple(problems))
 
 

@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
 
 @click.command()
-@click.option("--config", "path", type=click.Path(path_type=Path), help="The daemon's configuration.")
+@click.option("--config", "path", type=click.Path(path_type=Path, readable=False), help="The daemon's configuration.")
 @click.option("--online", is_flag=True, help="Ask Slack too: which scope is missing; posts a test message.")
 def check(path: Path | None, online: bool) -> None:
     """Look at everything the daemon needs.  Exit status 0: all well, 69: something needed is missing."""

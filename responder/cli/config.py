@@ -15,7 +15,12 @@ def config() -> None:
 
 
 @config.command()
-@click.option("--config", "path", type=click.Path(path_type=Path), help=f"The file; else {DEFAULT_PATH} where it is.")
+@click.option(
+    "--config",
+    "path",
+    type=click.Path(path_type=Path, readable=False),
+    help=f"The file; else {DEFAULT_PATH} where it is.",
+)
 def show(path: Path | None) -> None:
     """Every setting as TOML, with a comment that says where it came from.  The output is a valid configuration."""
     for line in lines(read(path)):

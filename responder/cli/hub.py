@@ -11,8 +11,10 @@ from responder.cli.errors import BAD_CONFIG, UNAVAILABLE, Failure
 
 
 @click.command()
-@click.option("--config", "path", type=click.Path(path_type=Path), help="The configuration, a TOML file.")
-@click.option("--state", type=click.Path(path_type=Path), help="The folder for the state.")
+@click.option(
+    "--config", "path", type=click.Path(path_type=Path, readable=False), help="The configuration, a TOML file."
+)
+@click.option("--state", type=click.Path(path_type=Path, readable=False), help="The folder for the state.")
 def hub(path: Path | None, state: Path | None) -> None:
     """Listen for the buttons under alerts: acknowledge, silence, show the relaunch.  One per fleet.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from responder.catalogue import load_catalogue
 from responder.cli.config import read
 from responder.cli.errors import UNAVAILABLE, Failure
 from responder.cli.show import show as show_incidents
@@ -23,8 +24,10 @@ _UNITS = {"m": 60, "h": 3600, "d": 86400}
 
 
 @click.group()
-@click.option("--state", type=click.Path(path_type=Path), help="The folder of the daemon's state.")
-@click.option("--config", "config_path", type=click.Path(path_type=Path), help="The daemon's configuration.")
+@click.option("--state", type=click.Path(path_type=Path, readable=False), help="The folder of the daemon's state.")
+@click.option(
+    "--config", "config_path", type=click.Path(path_type=Path, readable=False), help="The daemon's configuration."
+)
 @click.pass_context
 def incidents(ctx: click.Context, state: Path | None, config_path: Path | None) -> None:
     """What the daemon knows: list, show, acknowledge, silence."""
@@ -44,7 +47,10 @@ def list_incidents(state: Path, status: Status | None, as_json: bool) -> None:
         return
     for incident in found:
         when = (incident.last_seen or "")[:19]
-        click.echo(f"{incident.id}  {incident.status:12} {incident.severity:8} {when:19}  {incident.title}")
+        server = incident.server.name[:20]
+        click.echo(
+            f"{incident.id}  {incident.status:12} {incident.severity:8} {when:19}  {server:20}  {incident.title}"
+        )
     if not found:
         click.echo("No incident is known.", err=True)
 
@@ -85,6 +91,8 @@ def silence(state: Path, incident_id: str | None, rule: str | None, server: str 
     seconds = _seconds(duration)
     if incident_id is None and rule is None and server is None:
         raise Failure("name what to silence: an incident's ID, --rule or --server")
+    if rule is not None and rule not in load_catalogue().by_id:
+        raise Failure(f"no rule is called `{rule}`; `responder rules list` shows them")
     with _opened(state) as database:
         known = _one(database, incident_id).id if incident_id else None
         now = time.time()
@@ -96,7 +104,11 @@ def silence(state: Path, incident_id: str | None, rule: str | None, server: str 
 @contextmanager
 def _opened(folder: Path) -> Iterator[Database]:
     path = folder / "responder.db"
-    if not path.exists():
+    try:
+        there = path.exists()
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}; ask as the daemon's user", UNAVAILABLE) from None
+    if not there:
         raise Failure(f"{path}: there is no state here; name the daemon's with --state or --config", UNAVAILABLE)
     try:
         database = open_database(path, SystemClock())

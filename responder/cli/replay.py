@@ -15,7 +15,7 @@ from responder.cli.options import host_of, host_options
 from responder.cli.progress import Watch
 from responder.cli.show import FORMATS, show
 from responder.nouns import Incident
-from responder.sources.finished import UnreadableError, find_logs
+from responder.sources.finished import UnreadableError, find_logs, read_finished
 
 
 @click.command()
@@ -25,7 +25,7 @@ from responder.sources.finished import UnreadableError, find_logs
 @click.option("--until", metavar="TIME", help="Only incidents first seen at or before this time.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes that scan a large log.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, readable=False), help="Write to this file.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 where an incident was found.")
 def replay(
     paths: tuple[str, ...],
@@ -67,7 +67,7 @@ def _incidents(
     from responder.replay.workers import scan_parts
     from responder.scan import build_program
 
-    logs = chains(Path(path) for path in find_logs(paths))
+    logs = chains(Path(path) for path in _readable(find_logs(paths), paths))
     catalogue = load_catalogue()
     program, _ = build_program(catalogue)
     parts = [part for number, log in enumerate(logs) for part in parts_of(number, log, jobs)]
@@ -80,6 +80,22 @@ def _incidents(
             scanned = (watch.saw(piece) for _, piece in pieces)
             for incident in postmortem(scanned, program, name, host, catalogue.by_id):
                 yield numbers.numbered(incident)
+
+
+def _readable(found: list[str], named: tuple[str, ...]) -> list[str]:
+    """The logs that can be read: of a folder or a glob, one that cannot is told and passed over."""
+    kept = []
+    for path in found:
+        if path not in named:
+            try:
+                next(read_finished(path), None)
+            except UnreadableError as error:
+                click.echo(f"responder: {error}; passed over", err=True)
+                continue
+        kept.append(path)
+    if not kept:
+        raise UnreadableError(", ".join(named), "there is no log that can be read")
+    return kept
 
 
 def _within(incident: Incident, since: datetime | None, until: datetime | None) -> bool:

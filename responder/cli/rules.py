@@ -11,6 +11,7 @@ from responder.catalogue import Catalogue, Rule, load_catalogue
 from responder.catalogue.lint import lint
 from responder.catalogue.load import read_rules, rule_files
 from responder.cli.errors import Failure
+from responder.nouns import KINDS
 
 
 @click.group()
@@ -20,8 +21,8 @@ def rules() -> None:
 
 @rules.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per rule, a line each.")
-@click.option("--kind", help="Only rules of this kind.")
-@click.option("--role", help="Only rules of this role: cause, symptom, noise, marker.")
+@click.option("--kind", type=click.Choice(KINDS), metavar="KIND", help="Only rules of this kind.")
+@click.option("--role", type=click.Choice(["cause", "symptom", "noise", "marker"]), help="Only rules of this role.")
 def list_rules(as_json: bool, kind: str | None, role: str | None) -> None:
     """Every rule, with its patterns in the JSON form."""
     for rule in load_catalogue().rules:
@@ -34,7 +35,7 @@ def list_rules(as_json: bool, kind: str | None, role: str | None) -> None:
 
 
 @rules.command()
-@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.argument("path", required=False, type=click.Path(path_type=Path, readable=False))
 def test(path: Path | None) -> None:
     """Check the rules: form, patterns, conditions, remedies and samples.  All problems at once."""
     # Hyperscan is imported only where samples are scanned.
@@ -114,7 +115,9 @@ def _narrowed(rule: Rule, gpu_spec: str | None, version: str | None) -> Rule:
 
 @rules.command()
 @click.argument("line", required=False)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the draft to this file or folder.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, readable=False), help="Write the draft to this file or folder."
+)
 def new(line: str | None, output: Path | None) -> None:
     """Draft a rule file from a log line (an argument, or standard input) for a person to finish."""
     from responder.catalogue.draft import draft
@@ -128,9 +131,12 @@ def new(line: str | None, output: Path | None) -> None:
 
 
 @rules.command("import")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path, readable=False))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="The folder for the drafts; else they are printed."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, readable=False),
+    help="The folder for the drafts; else they are printed.",
 )
 def import_(file: Path, output: Path | None) -> None:
     """Draft rule files from error records: one record, a list, or a {"record": ...} wrapper, as JSON."""

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--config", "config_path", type=click.Path(path_type=Path), help="The configuration, a TOML file.")
+@click.option(
+    "--config", "config_path", type=click.Path(path_type=Path, readable=False), help="The configuration, a TOML file."
+)
 @click.option("--from-start", is_flag=True, help="Read logs that were never followed from their start.")
-@click.option("--state", type=click.Path(path_type=Path), help="The folder for the state.")
+@click.option("--state", type=click.Path(path_type=Path, readable=False), help="The folder for the state.")
 @click.argument("paths", nargs=-1)
 def run(config_path: Path | None, from_start: bool, state: Path | None, paths: tuple[str, ...]) -> None:
     """Follow the logs of the configured servers, or of PATHS, and alert.

@@ -28,7 +28,9 @@ _WORTH_SAYING = {"missing", "unreadable", "readable", "ignored", "truncated", "s
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--state", type=click.Path(path_type=Path), metavar="DIR", help="Go on where the last run stopped.")
+@click.option(
+    "--state", type=click.Path(path_type=Path, readable=False), metavar="DIR", help="Go on where the last run stopped."
+)
 @click.option("--from-start", is_flag=True, help="Begin at the first line of files that were not followed before.")
 def tail(paths: tuple[str, ...], state: Path | None, from_start: bool) -> int:
     """Print each line of the logs, as the sources read it, as a JSON object: path, offset, text, partial.

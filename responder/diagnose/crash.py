@@ -157,7 +157,7 @@ class Crash:
     def _of_cause(self, chosen: Candidate, around: list[Neighbour]) -> Finding:
         rule, seen = chosen.rule, chosen.seen
         key = rule.id if rule else _unknown_key(seen)
-        phase = phase_of_fault(chosen.phase, rule.phase if rule else "unknown")
+        phase = phase_of_fault(chosen.phase, rule.phase) if rule else chosen.phase
         if rule is not None:
             confidence, why = _confidence(chosen, around)
             kind, title, severity, cause = rule.kind, rule.title, rule.severity, rule.cause

@@ -25,5 +25,11 @@ class Launch:
 
 
 def phase_of_fault(launch: Phase, rule: Phase) -> Phase:
-    """The phase a fault struck in: what the log shows, unless the text itself proves a later one."""
+    """The phase a fault struck in: what the log shows, unless the text itself proves a later one.
+
+    A text that may be printed at any time proves nothing; where the last thing seen is the argument checks, the log is
+    most likely cut, for what follows them prints as well.
+    """
+    if rule == "unknown" and launch == "arguments":
+        return "unknown"
     return rule if ORDER.index(rule) > ORDER.index(launch) else launch

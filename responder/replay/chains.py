@@ -13,6 +13,8 @@ _ROTATED = re.compile(
     r"(?:[.-](?:\d{1,3}|\d{4}-?\d\d-?\d\d(?:[-T_]?\d{2,6})*))*(?:\.(?:gz|zst|xz|bz2))?$", re.IGNORECASE
 )
 _NUMBER = re.compile(r"\.(\d{1,3})(?:\.(?:gz|zst|xz|bz2))?$")
+_LAUNCH = re.compile(rb"server_args=|Attention backend not s|'python -m sglang\.launch_server' is still supported")
+"""What only a launch prints, of all releases; the catalogue's markers say the same at more length."""
 _PACKED = (".gz", ".zst", ".xz", ".bz2")
 _PROBE = 64 * 1024
 
@@ -28,6 +30,10 @@ class Piece(msgspec.Struct, kw_only=True):
     path: Path
     first: datetime | None = None
     last: datetime | None = None
+    launches: bool = False
+    """A server starts near its beginning, so nothing before it belongs to it."""
+    goes_on: bool = False
+    """Its first line is the inside of a traceback."""
 
     @property
     def family(self) -> tuple[Path, str]:
@@ -45,7 +51,7 @@ def chains(paths: Iterable[Path]) -> list[list[Path]]:
     """The files, grouped into logs, each in the order it was written.
 
     Rotated siblings are one log, from old to new.  So are files of one folder of which each begins where the last one
-    ended; pieces whose times overlap were written side by side and are logs of their own.
+    ended, without a launch of its own; pieces whose times overlap were written side by side, by servers of their own.
     """
     families: dict[tuple[Path, str], list[Piece]] = {}
     for path in paths:
@@ -74,7 +80,13 @@ def probe(path: Path) -> Piece:
             tail = file.read(_PROBE)
     except OSError:
         return Piece(path=path)
-    return Piece(path=path, first=_first_time(head.splitlines()), last=_first_time(reversed(tail.splitlines())))
+    return Piece(
+        path=path,
+        first=_first_time(head.splitlines()),
+        last=_first_time(reversed(tail.splitlines())),
+        launches=_LAUNCH.search(head) is not None,
+        goes_on=head[:1] in (b" ", b"\t"),
+    )
 
 
 def server_name(chain: list[Path]) -> str:
@@ -88,11 +100,16 @@ def server_name(chain: list[Path]) -> str:
 
 def _continues(before: Piece, after: Piece) -> bool:
     """Whether a file may be the next piece of the log that another one ends."""
-    if before.path.parent != after.path.parent or "-" in (str(before.path), str(after.path)):
+    if before.path.parent != after.path.parent or "-" in (str(before.path), str(after.path)) or after.launches:
         return False
     if before.last is None or after.first is None:
-        return True
+        return after.goes_on or _series(before.path) == _series(after.path)
     return timedelta(0) <= after.first - before.last <= LONGEST_GAP
+
+
+def _series(path: Path) -> str:
+    """The name without what tells its pieces apart: `part-1`, `part-2`; `a.log`, `b.log`."""
+    return re.sub(r"\d+|(?<![a-z])[a-z](?![a-z])", "#", path.name.lower())
 
 
 def _first_time(lines: Iterable[bytes]) -> datetime | None:

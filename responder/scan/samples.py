@@ -8,7 +8,7 @@ from responder.catalogue import Catalogue, Problem, Rule, Sample
 from responder.catalogue.problem import find_line, shown
 from responder.catalogue.rule import LoadedRule
 from responder.scan.engine import Match, Scanner
-from responder.scan.program import build_program, patterns_of
+from responder.scan.program import build_program, patterns_of, without_refused
 
 
 def check_samples(catalogue: Catalogue, *, only: Iterable[str] | None = None) -> list[Problem]:
@@ -17,6 +17,8 @@ def check_samples(catalogue: Catalogue, *, only: Iterable[str] | None = None) ->
     `only` limits the report to these rules; the samples still meet the whole catalogue.
     """
     program, problems = build_program(catalogue)
+    if not problems:
+        _, problems = without_refused(catalogue)
     scanner = Scanner(program)
     wanted = None if only is None else set(only)
     for entry in catalogue.loaded:

@@ -32,7 +32,7 @@ def parse_gpu_spec(spec: str) -> GpuFacts:
     if text.lower() in ("none", "cpu"):
         return GpuFacts(status="ok", source="option")
     path = Path(text).expanduser()
-    if path.is_file():
+    if _is_file(path):
         return _from_file(path)
     if path.suffix == ".json" or "/" in text:
         raise GpuSpecError(f"--gpu {text}: no such file")
@@ -65,6 +65,14 @@ def _device(name: str, spec: str) -> Device:
         hint = f", did you mean {similar}?" if similar else "; its compute capability does as well, as in sm90"
         raise GpuSpecError(f"--gpu {spec}: unknown GPU {name!r}{hint}")
     return Device(name=product.name, sm=product.sm, memory_mib=product.memory_for(name))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        # Too long for a name, or with a NUL: no file, whatever else it is.
+        return False
 
 
 def _from_file(path: Path) -> GpuFacts:
