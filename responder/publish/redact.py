@@ -13,8 +13,8 @@ import msgspec
 
 from responder.nouns import Incident
 from responder.publish.hosts import hide_hosts, host_names
-from responder.scan.prompts import drop_prompts
 from responder.publish.secrets import MASK, is_harmless, mask_argv, mask_secrets, names_a_secret
+from responder.scan.prompts import drop_prompts
 
 Excerpt = Literal["full", "cause", "none"]
 """How much of the log leaves: the line with its surroundings, the line alone, or nothing of it."""

@@ -167,7 +167,9 @@ def test_a_resolved_incident_asks_for_nothing() -> None:
 
 def test_times_without_a_zone_are_not_turned_into_the_readers() -> None:
     shown = texts_of(message.root(seed_incident(first_seen="2026-11-30T12:35:27", last_seen=None)))
-    assert "2026-11-30 12:35:27 (log time)" in shown
+    assert "`2026-11-30 12:35:27` (log time)" in shown
+    span = message.root(seed_incident(first_seen="2026-11-30T12:35:27", last_seen="2026-11-30T12:36:00"))
+    assert "`2026-11-30 12:35:27` to `12:36:00` (log time)" in texts_of(span)
     assert "<!date^1796042127^" in texts_of(message.root(seed_incident()))
 
 

@@ -1,4 +1,4 @@
-"""A storm of lines is one message with the right count, through the daemon as it runs: its scanner, outbox and Slack."""
+"""A storm of lines is one message with the right count, through the daemon as it runs: scanner, outbox and Slack."""
 
 import itertools
 import os

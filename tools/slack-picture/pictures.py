@@ -17,11 +17,13 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from responder.publish.slack import message  # noqa: E402
+from responder.publish.slack import message, presses  # noqa: E402
+from responder.store.presses import Press  # noqa: E402
 from tests.publish import incidents as samples  # noqa: E402
 
 WIDTH = 760
 NIGHT = "2026-11-30T03:12:00Z"
+PRESS = Press(key="", incident="", action="acknowledge", by="", at=1_796_008_500.0)
 
 Conversation = list[dict[str, Any]]
 
@@ -35,6 +37,10 @@ def conversations() -> dict[str, Conversation]:
     pages = [samples.hardware_incident(), samples.unrecognised_incident(), samples.symptom_incident(), loop]
     return {
         "alert": [_said(message.root(seed))],
+        "buttons": [
+            _said(message.root(seed, buttons=True)),
+            _said(presses.answer(PRESS, "ada", here=True), reply=True),
+        ],
         "thread": [_said(message.root(seed)), *(_said(reply, reply=True) for reply in message.thread(seed))],
         "gpu-unknown": [_said(message.root(samples.unknown_gpu_incident()))],
         "flags-only": [_said(message.root(samples.flags_only_incident()))],
