@@ -29,7 +29,7 @@ def _block(block: dict[str, Any]) -> Iterator[str]:
     elif kind == "section":
         for field in block.get("fields", []):
             name, _, value = field["text"].partition("\n")
-            yield from _framed(f"{_plain(name):<16}{_plain(value)}")
+            yield from _framed(f"{_plain(name):<16}{' · '.join(_plain(value).splitlines())}")
     elif kind == "context":
         yield from _framed(" ".join(_plain(element["text"]) for element in block["elements"]))
     elif kind == "rich_text":
@@ -62,4 +62,4 @@ def _plain(text: str) -> str:
 
 def _framed(text: str) -> Iterator[str]:
     for line in textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False) or [""]:
-        yield f"│ {line}"
+        yield f"│ {line}".rstrip()
