@@ -5,7 +5,9 @@ from pathlib import Path
 import click
 import msgspec
 
+from responder.advise.command.secret import mask
 from responder.cli.errors import BAD_CONFIG, Failure
+from responder.publish.redact import redact_text
 from responder.run.config import DEFAULT_PATH, Config, ConfigError, Loaded, load_config
 
 
@@ -59,8 +61,17 @@ def _table(table: msgspec.Struct, section: str | None, source: Loaded | Path | N
         if value is None:
             found.append(f"# {field} is not set")
         else:
-            found.append(f"{field} = {_toml(value)}  # {origin}")
+            found.append(f"{field} = {_toml(_shown(field, value))}  # {origin}")
     return found
+
+
+def _shown(field: str, value: object) -> object:
+    """A value as it may be printed: a launch command and an address may hold secrets."""
+    if field == "command" and isinstance(value, str):
+        return redact_text(mask(value))
+    if isinstance(value, tuple):
+        return tuple(_shown(field, one) for one in value)
+    return redact_text(value) if isinstance(value, str) else value
 
 
 def _toml(value: object) -> str:

@@ -77,7 +77,10 @@ def main(argv: list[str] | None = None) -> Any:
     except click.Abort:
         sys.exit(130)
     except Failure as error:
-        click.echo(f"responder: {error}", err=True)
+        # What was typed may stand in the message, a secret in it included.
+        from responder.publish.redact import redact_text
+
+        click.echo(f"responder: {redact_text(str(error))}", err=True)
         sys.exit(error.status)
     except click.ClickException as error:
         error.show()

@@ -121,12 +121,13 @@ def _narrowed(rule: Rule, gpu_spec: str | None, version: str | None) -> Rule:
 def new(line: str | None, output: Path | None) -> None:
     """Draft a rule file from a log line (an argument, or standard input) for a person to finish."""
     from responder.catalogue.draft import draft
+    from responder.publish.redact import redact_text
 
     text = sys.stdin.read() if line in (None, "-") else str(line)
     last = next((one for one in reversed(text.splitlines()) if one.strip()), "")
     if not last:
         raise Failure("no line to draft a rule from; give it as an argument or on standard input")
-    name, content = draft(last)
+    name, content = draft(redact_text(last))
     _write_draft(name, content, output)
 
 

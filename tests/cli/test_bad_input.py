@@ -84,3 +84,15 @@ def test_a_broken_rule_is_left_out_and_the_others_work(tmp_path):
     ran = responder("check", "--config", str(config))
     assert "broken.toml:1" in ran.stdout
     assert ran.returncode == 69
+
+
+def test_no_secret_stands_in_an_error_a_configuration_or_a_draft(tmp_path):
+    secret = "sk-abcdefghijklmnop1234"
+    path = tmp_path / "responder.toml"
+    path.write_text(f'[[server]]\nname="a"\nlogs=["x"]\ncommand="sglang serve M --api-key {secret}"\n')
+    for ran in (
+        responder("config", "show", "--config", str(path)),
+        responder("replay", str(path), "--command", f"vllm serve M --api-key {secret}"),
+        responder("rules", "new", f"ValueError: key api_key={secret} is wrong"),
+    ):
+        assert secret not in ran.stdout + ran.stderr
