@@ -5,7 +5,9 @@ from responder.advise.learn import Host
 from responder.nouns import Server
 from tests.diagnosing import findings
 
-BANNER = "/x/sglang/launch_server.py:71: UserWarning: 'python -m sglang.launch_server' is still supported, but use serve.\n"
+BANNER = (
+    "/x/sglang/launch_server.py:71: UserWarning: 'python -m sglang.launch_server' is still supported, but use serve.\n"
+)
 HIT = "[2026-09-14 07:0{minute}:10 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
 NO_ROOM = "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n"
@@ -14,7 +16,10 @@ READY = "[2026-09-14 07:00:04] The server is fired up and ready to roll!\n"
 
 def advice(program, catalogue, log):
     (*_, last) = findings(program, log)
-    host = Host(server=Server(name="x", version="0.5.6"), command="python3 -m sglang.launch_server --model-path M --mem-fraction-static 0.9")
+    host = Host(
+        server=Server(name="x", version="0.5.6"),
+        command="python3 -m sglang.launch_server --model-path M --mem-fraction-static 0.9",
+    )
     return [r for r in advise(last, host, catalogue.by_id).remedies if r.applies != "no"]
 
 

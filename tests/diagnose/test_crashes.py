@@ -137,3 +137,17 @@ def test_faults_hours_apart_are_two_crashes_but_alike_they_are_one_incident(prog
     found = findings(program, READY + first + later)
     assert rules_of(found) == ["cuda-out-of-memory"]
     assert found[0].attempts == 2
+
+
+def test_a_traceback_that_a_request_quotes_is_no_incident(program):
+    quoted = "Traceback (most recent call last):"
+    line = "[2026-09-14 07:03:0{n}] Receive: obj=GenerateReqInput(rid='1', text='{quoted} why?', stream=False)\n"
+    log = READY + "".join(line.format(n=n, quoted=quoted) for n in range(3))
+    assert findings(program, log) == []
+
+
+def test_of_follow_on_lines_alone_the_most_telling_names_the_incident(program):
+    log = exception("TP0", "RuntimeError: Rank 8 scheduler died during initialization (exit code: 1).")
+    log += "Killed\n"
+    found = findings(program, log)
+    assert [f.rule.id for f in found if f.rule] == ["scheduler-died-at-init"]
