@@ -15,6 +15,8 @@ from responder.advise.within import before
 Model = Literal["mha", "mla", "dsa", "gdn", "encoder-decoder"]
 Strategy = Literal["off", "none", "zigzag", "interleave", "legacy"]
 
+_OFF = ("0", "false", "no", "off", "n", "f", "")
+
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """The facts that decide what an attention backend can do.  None is unknown."""
@@ -25,7 +27,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     torch_cuda: str | None = None
     model: Model | None = None
     strategy: Strategy | None = "off"
-    """How a prompt is sharded: `off` not at all, `none` asked for by --attn-cp-size without a strategy."""
+    """How a prompt is sharded: `off` not at all, `none` asked for by --attn-cp-size without a strategy, `legacy` by the
+    code of a few models, as before 0.5.20."""
     kv_dtype: str | None = "auto"
 
 
@@ -38,7 +41,7 @@ def situation(known: Known) -> Situation:
         sm=known.gpu.sm,
         torch_cuda=known.gpu.torch_cuda,
         model=_model(known.model),
-        strategy=_strategy(args, known.release),
+        strategy=_strategy(args, known.env or {}, known.release),
         kv_dtype=args.get("kv_cache_dtype"),
     )
 
@@ -56,7 +59,7 @@ def _model(model: Mapping[str, Any]) -> Model | None:
     return next((kind for kind in kinds if name in _architectures()[kind]), "mha")
 
 
-def _strategy(args: Mapping[str, Any], release: str | None) -> Strategy | None:
+def _strategy(args: Mapping[str, Any], env: Mapping[str, str], release: str | None) -> Strategy | None:
     """How a prompt is sharded."""
     if release is not None and before(release, "0.5.9"):
         return "off"  # no such flag, but for the sparse models' own
@@ -67,7 +70,9 @@ def _strategy(args: Mapping[str, Any], release: str | None) -> Strategy | None:
         return None
     if not on:
         return "none"
-    strategy: Strategy | None = args.get("cp_strategy") if "cp_strategy" in args else "legacy"
+    if release is not None and before(release, "0.5.20") and env.get("SGLANG_ENABLE_CP_V2", "0").lower() in _OFF:
+        return "legacy"  # the flag is read, the strategy bound and never asked: srt/layers/cp/utils.py:132 of 0.5.19
+    strategy: Strategy | None = args.get("cp_strategy")
     return strategy
 
 

@@ -94,6 +94,12 @@ def test_the_interleave_strategy_becomes_zigzag_for_a_model_without_sparse_atten
     assert found.relaunch.diff == ("- --cp-strategy interleave", "+ --cp-strategy zigzag")
 
 
+def test_a_strategy_that_the_release_does_not_run_refuses_nothing(asked) -> None:
+    arguments = "--tp 4 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag"
+    assert asked(89, "mha", arguments, "0.5.19").verdict == "accepted"
+    assert asked(89, "mha", arguments, "0.5.20").verdict == "refused"
+
+
 def test_a_decode_server_is_not_refused_for_a_prefill_kernel(asked) -> None:
     arguments = "--prefill-attention-backend fa4 --decode-attention-backend flashinfer"
     assert asked(86, "mha", arguments).verdict == "refused"
