@@ -244,7 +244,7 @@ class Follower:
         # Rewritten under the same inode while nobody looked: a copy may still hold what was not read.
         if slot.last and (not same or found == "rewritten"):
             entry.after = self._take_missed(slot, slot.last, gone=same)
-        if found == "new" or (slot.last and not same):
+        if found in ("new", "rewritten") or (slot.last and not same):
             slot.older = self._rotated_from(entry.file.real_path)
         slot.current, slot.last, slot.previous = entry, None, None
         entry.names += 1
