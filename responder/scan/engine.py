@@ -11,7 +11,7 @@ import hyperscan
 import msgspec
 
 from responder.catalogue import Rule
-from responder.scan.program import Pattern, Program
+from responder.scan.program import Pattern, Program, alone
 
 CONFIRM_SECONDS = 0.25
 """How long one pattern may work on one line before it is set aside: a healthy one takes microseconds."""
@@ -24,6 +24,10 @@ HOT_SHARE = 0.02
 
 _LEAST_HOT = 256
 _BYTES_PER_LINE = 128
+
+_Candidate = tuple[int, int, int, int]
+"""A pattern, start and end of the line it was found in, and where in the block its text ends; 0 where that has to be
+looked for."""
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +60,7 @@ class Scanner:
         """Patterns that timed out, by index, with the text for the report.  They fire no more."""
         self._scratch = hyperscan.Scratch(program.database)
         self._confirm: dict[int, Any] = {}
+        self._alone: dict[int, Any] = {}
 
     def scan(self, data: bytes, *, harmless: bool = True) -> list[LineHit]:
         """The lines of a block on which a confirmed pattern fired, in their order.
@@ -66,38 +71,36 @@ class Scanner:
         found = self._candidates(data, self.program.shields if not harmless else frozenset())
         hits: dict[int, LineHit] = {}
         claimed: dict[tuple[int, str], Match] = {}
-        for index, start, end, begin in found:
+        for index, start, stop, end in sorted(found):
             pattern = self.program.patterns[index]
             key = (start, pattern.rule.id if pattern.use == "rule" and pattern.rule is not None else "")
             before = claimed.get(key)
-            if before is not None and pattern.anonymous:
+            if before is not None and not pattern.captures:
                 # The rule has fired on this line, and this pattern of it has nothing to add.
                 continue
-            if begin >= start and pattern.anonymous:
-                # It lies within the line, and it has nothing to capture: `regex` would say the same.
-                captures = {}
-            elif (match := self._confirmed(index, pattern, data, start, end)) is not None:
-                captures, begin = _captures(match), start + match.start()
+            if pattern.plain and end:
+                captures, begin = {}, end - len(pattern.needle) - start
+            elif (match := self._confirmed(index, pattern, data, start, stop)) is not None:
+                captures, begin = _captures(match), match.start()
             else:
                 continue
             hit = hits.get(start)
             if hit is None:
-                hit = hits[start] = LineHit(start=start, end=end, matches=[], aside=[])
+                hit = hits[start] = LineHit(start=start, end=stop, matches=[], aside=[])
             if before is not None:
                 before.captures.update(captures | before.captures)
             elif key[1] and pattern.rule is not None:
-                claimed[key] = Match(rule=pattern.rule, captures=captures, start=begin - start)
+                claimed[key] = Match(rule=pattern.rule, captures=captures, start=begin)
                 hit.matches.append(claimed[key])
             else:
                 hit.aside.append(pattern)
+        for hit in hits.values():
+            hit.matches.sort(key=_start)
         return [hits[start] for start in sorted(hits)]
 
-    def _candidates(self, data: bytes, shields: frozenset[int]) -> list[tuple[int, int, int, int]]:
-        """What Hyperscan found: pattern, start and end of the line in which the match ends, start of the match.
-
-        Once per line; of `shields` only on lines on which something else was found, too, and to be confirmed.
-        """
-        found: list[tuple[int, int, int, int]] = []
+    def _candidates(self, data: bytes, shields: frozenset[int]) -> list[_Candidate]:
+        """What Hyperscan found, once per pattern and line; of `shields` only on lines with something else on them."""
+        found: list[_Candidate] = []
         raised: set[int] = set()
         seen: dict[int, int] = {}
         hot: dict[int, set[int]] = {}
@@ -117,7 +120,7 @@ class Scanner:
             line_end[index] = stop = len(data) if stop < 0 else stop
             seen[index] = count = seen.get(index, 0) + 1
             if count <= limit or index in exact:
-                found.append((index, data.rfind(b"\n", 0, end) + 1, stop, start))
+                found.append((index, data.rfind(b"\n", 0, end) + 1, stop, end))
                 return
             hot.setdefault(index, set()).add(stop)
             if index in noise:
@@ -125,13 +128,38 @@ class Scanner:
 
         if data:
             self.program.database.scan(data, on_match, scratch=self._scratch)
+        for index in [index for index in hot if not self.program.patterns[index].is_exact]:
+            lines = self._lines_of(index, data)
+            if lines is None:
+                continue
+            found = [one for one in found if one[0] != index] + lines[:limit]
+            hot[index] = {stop for _, _, stop, _ in lines[limit:]}
         self._count(hot, found)
         if raised and found:
-            lines = dict.fromkeys((start, end) for _, start, end, _ in found)
-            found += [(index, start, end, -1) for start, end in lines for index in sorted(raised)]
+            places = dict.fromkeys((start, stop) for _, start, stop, _ in found)
+            found += [(index, start, stop, 0) for start, stop in places for index in raised]
         return found
 
-    def _count(self, hot: dict[int, set[int]], found: Iterable[tuple[int, int, int, int]]) -> None:
+    def _lines_of(self, index: int, data: bytes) -> list[_Candidate] | None:
+        """The lines on which the whole expression of a pattern stands, not only its fixed text; None where Hyperscan
+        cannot tell."""
+        if index not in self._alone:
+            self._alone[index] = alone(self.program.patterns[index])
+        database = self._alone[index]
+        if database is None:
+            return None
+        lines: dict[int, _Candidate] = {}
+
+        def on_match(_index: int, start: int, end: int, flags: int, context: object) -> None:
+            stop = data.find(b"\n", end)
+            stop = len(data) if stop < 0 else stop
+            if stop not in lines:
+                lines[stop] = (index, data.rfind(b"\n", 0, end) + 1, stop, end)
+
+        database.scan(data, on_match)
+        return list(lines.values())
+
+    def _count(self, hot: dict[int, set[int]], found: Iterable[_Candidate]) -> None:
         """Count lines, not hits: several patterns of a rule may fire on one, and some of them were looked at."""
         lines: dict[str, set[int]] = {}
         for index, ends in hot.items():
@@ -140,10 +168,10 @@ class Scanner:
                 lines.setdefault(rule.id, set()).update(ends)
         if not lines:
             return
-        for index, _, end, _ in found:
+        for index, _, stop, _ in found:
             rule = self.program.patterns[index].rule
             if rule is not None and rule.id in lines:
-                lines[rule.id].discard(end)
+                lines[rule.id].discard(stop)
         self.counted.update({rule: len(ends) for rule, ends in lines.items()})
 
     def _confirmed(self, index: int, pattern: Pattern, data: bytes, start: int, end: int) -> Any | None:
@@ -160,6 +188,10 @@ class Scanner:
             owner = pattern.rule.id if pattern.rule else "traceback"
             self.set_aside[index] = f"{owner}: a pattern took longer than {CONFIRM_SECONDS} s on one line"
             return None
+
+
+def _start(match: Match) -> int:
+    return match.start
 
 
 def _captures(found: Any) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Hyperscan finds the lines, regex confirms them on the line."""
 
+from collections import Counter
+
 import pytest
 import regex
 from hypothesis import given
@@ -98,19 +100,26 @@ def test_a_pattern_that_takes_forever_is_set_aside_and_reported(tmp_path):
     assert fired(scan.scan(b"needle aa! good line\n")) == [(0, ["good"])]
 
 
-def test_a_pattern_without_captures_needs_no_second_engine(tmp_path):
-    """What Hyperscan found within one line stands; only a match that begins on a line above has to be looked at."""
-    scan = scanner(tmp_path, slow=r"needle (?:a|aa|aaa)+(?:b|c)?(?:a|aa|aaa)+!", over=r"above\s+below|below\s+it")
-    evil = b"needle " + b"a" * 3000 + b"? needle aa!\n"
-    assert fired(scan.scan(evil)) == [(0, ["slow"])]
-    assert scan.set_aside == {}
-    assert fired(scan.scan(b"above\nbelow it\n")) == [(6, ["over"])]
-    assert fired(scan.scan(b"above\nbelow\n")) == []
+def test_a_fixed_text_that_is_hot_without_its_expression_is_not_counted(tmp_path):
+    scan = scanner(tmp_path, hot=r"the memory pool of rank (?P<rank>\d+) leaks", plain="the memory pool of rank")
+    lines = 10_000
+    hits = scan.scan(b"the memory pool of rank x\n" * lines + b"the memory pool of rank 7 leaks\n" * lines)
+    found = Counter(match.rule.id for hit in hits for match in hit.matches)
+    assert found["hot"] + scan.counted["hot"] == lines
+    assert found["plain"] + scan.counted["plain"] == 2 * lines
+    assert {match.captures["rank"] for hit in hits for match in hit.matches if match.rule.id == "hot"} == {"7"}
+
+
+def test_a_plain_text_tells_where_it_stands(tmp_path):
+    hits = scanner(tmp_path, plain=r"no memory is left \(at all\)").scan(
+        b"line\nrank 3: no memory is left (at all) again\n"
+    )
+    assert [(match.start, match.captures) for match in hits[0].matches] == [(8, {})]
 
 
 def test_a_damaged_cache_of_compiled_patterns_is_compiled_anew(tmp_path):
     scanner(tmp_path, one="some text here")
-    for cached in (tmp_path / "cache").glob("*.hsdb"):
+    for cached in (tmp_path / "cache").glob("patterns-*"):
         cached.write_bytes(b"not a database")
     assert fired(scanner(tmp_path, one="some text here").scan(b"some text here\n")) == [(0, ["one"])]
 

@@ -1,0 +1,46 @@
+"""The fixed text that every match of a regular expression holds: found faster than the expression, and compiled faster.
+
+Only what stands outside all groups counts, so the answer may be shorter than it could be, never wrong.
+"""
+
+import re
+
+_TOKEN = re.compile(
+    r"\\(?P<escaped>.)|(?P<cls>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<group>[()|])|(?P<any>[.^$])"
+    r"|(?P<count>\{\d*,?\d*\}|[*+?])|(?P<char>.)",
+    re.DOTALL,
+)
+_FLAGS = re.compile(r"\(\?[a-zA-Z-]+[:)]")
+_NAMED = re.compile(r"\\[xuUNpPkgQE0-9]")
+
+
+def needle_of(pattern: str) -> str:
+    """The longest text that every match of `pattern` holds as it stands; empty where there is none."""
+    return max(_runs(pattern), key=len, default="")
+
+
+def is_plain(pattern: str) -> bool:
+    """Whether the pattern matches one text and nothing else."""
+    return not re.search(r"[][(){}|.^$*+?]|\\[a-zA-Z0-9]", re.sub(r"\\[^a-zA-Z0-9]", "", pattern))
+
+
+def _runs(pattern: str) -> list[str]:
+    if _FLAGS.search(pattern) or _NAMED.search(pattern):
+        return []
+    depth, runs = 0, [""]
+    for token in _TOKEN.finditer(pattern):
+        group, count, escaped, char = token["group"], token["count"], token["escaped"], token["char"]
+        if group == "|" and depth == 0:
+            return []
+        if group in ("(", ")"):
+            depth += 1 if group == "(" else -1
+            runs.append("")
+        elif depth:
+            continue
+        elif char or (escaped and not escaped.isalnum()):
+            runs[-1] += char or escaped
+        else:
+            if count and count != "+":
+                runs[-1] = runs[-1][:-1]
+            runs.append("")
+    return runs
