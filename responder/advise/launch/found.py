@@ -44,7 +44,7 @@ def find_launch(*sources: Launch | None) -> Launch:
 
     Sources that know no command may still say why (`note`); that is kept where no other source has one.
     """
-    given = sorted((one for one in sources if one is not None), key=lambda one: TRUST.index(one.source))
+    given = sorted((one for one in sources if one is not None), key=_rank)
     best = next((one for one in given if one.command is not None), None)
     if best is None:
         return Launch(note="; ".join(dict.fromkeys(one.note for one in given if one.note)))
@@ -64,6 +64,11 @@ def find_launch(*sources: Launch | None) -> Launch:
         container=best.container or next((one.container for one in others if one.container), None),
         pid=best.pid or next((one.pid for one in others if one.pid), None),
     )
+
+
+def _rank(one: Launch) -> tuple[bool, int]:
+    """A launch that nobody vouches for comes behind all others, whatever its source."""
+    return one.command is not None and not one.complete, TRUST.index(one.source)
 
 
 def _keeper(best: Launch, others: list[Launch]) -> Launch:

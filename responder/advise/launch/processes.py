@@ -46,7 +46,9 @@ def process_launch(processes: Sequence[Process], place: Place, now: float) -> La
         return _launch(chosen[0], complete=True)
     if chosen:
         return _several(chosen, "run as this server")
-    alive = _newest(_outermost([one for one in candidates if one.ended is None and not _others(one, place)]))
+    if place.unit is not None or place.containers or place.pods:
+        return Launch(source="process")  # it is known where the server runs, and none of these runs there
+    alive = _newest(_outermost([one for one in candidates if one.ended is None]))
     if len(alive) == 1:
         return msgspec.structs.replace(
             _launch(alive[0], complete=False), note=f"process {alive[0].pid} may belong to another server"
@@ -77,12 +79,6 @@ _TIES: tuple[Callable[[Process, Place], bool], ...] = (_in_unit, _in_container, 
 
 def _of_user(one: Process, place: Place) -> bool:
     return place.user is None or place.user in (one.user, str(one.uid))
-
-
-def _others(one: Process, place: Place) -> bool:
-    """Whether it is known to run somewhere else than this server does."""
-    elsewhere = one.group.unit is not None and place.unit is not None and one.group.unit != place.unit
-    return elsewhere or (one.group.container is not None and bool(place.containers or place.unit))
 
 
 def _recent(one: Process, now: float) -> bool:

@@ -43,6 +43,11 @@ def test_sources_are_believed_in_order_of_trust() -> None:
         assert find_launch(*reversed(sources[number:])).source == source
 
 
+def test_what_nobody_vouches_for_gives_way_to_whoever_is_vouched_for() -> None:
+    assert find_launch(a("process", complete=False), a("container")).source == "container"
+    assert find_launch(a("process", complete=False), a("log")).source == "process"
+
+
 def test_a_source_without_a_command_gives_way_but_says_why_where_nobody_knows_better() -> None:
     silent = Launch(source="unit", note="there is no unit a.service")
     assert find_launch(silent, a("process")).command == "sglang serve process"

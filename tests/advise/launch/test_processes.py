@@ -66,6 +66,12 @@ def test_the_only_server_of_a_host_is_told_without_being_vouched_for() -> None:
     assert launch.note == "process 7 may belong to another server"
 
 
+@pytest.mark.parametrize("place", [{"unit": "a.service"}, {"containers": {ID}}, {"pods": {"p"}}])
+def test_where_it_is_known_what_keeps_the_server_no_process_of_elsewhere_is_told(place: dict[str, object]) -> None:
+    launch = found(process(7, "--tp", "2"), **place)
+    assert (launch.command, launch.note) == (None, "")
+
+
 def test_several_unbound_processes_are_told_as_such() -> None:
     launch = found(process(7, "--tp", "2"), process(8, "--tp", "4"))
     assert launch.command is None
