@@ -24,6 +24,7 @@ from responder.run.health import Health, Inquiry, ServerHealth
 from responder.run.notify import Notifier
 from responder.run.real_checks import RealChecks
 from responder.run.watched import Watched
+from responder.sources import sources
 from responder.sources.clock import Clock, Waker
 from responder.sources.follower import POLL_SECONDS
 from responder.store import checkpoints, crashes, incidents, launches, outbox
@@ -184,7 +185,7 @@ class Daemon:
             with self._database.transaction() as connection:
                 self._offer(connection, recovered)
                 for server, saved in positions:
-                    checkpoints.save(connection, saved)
+                    sources.save(connection, saved)
                     checkpoints.remember_targets(connection, server.follower.targets, self._clock.wall())
                 for name, memory in memories.items():
                     if memory is not None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
@@ -28,9 +28,12 @@ from responder.sources.clock import SystemClock, SystemWaker
 from responder.sources.discovery import Discovery
 from responder.sources.events import SourceEvent
 from responder.sources.follower import Follower
+from responder.sources.journal import KERNEL, KERNEL_MATCHES, Journal, unit_matches, unit_source
+from responder.sources.sources import Source, Sources
 from responder.sources.watcher import FolderWatcher
-from responder.store import checkpoints, launches
+from responder.store import checkpoints, cursors, launches
 from responder.store.checkpoints import Saved
+from responder.store.cursors import Cursor
 from responder.store.database import Database, StoreError, open_database
 
 log = structlog.get_logger(__name__)
@@ -55,7 +58,7 @@ class Service(NamedTuple):
 
     daemon: Daemon
     database: Database
-    followers: Sequence[Follower]
+    followers: Sequence[Source]
     launches: LaunchWatch
     checks: RealChecks | None
     endpoint: Endpoint | None
@@ -101,7 +104,9 @@ def build(
             targets, _own(saved, targets), clock, waker, from_start=from_start, events=_on_event, watcher=watcher.part()
         )
         memory = launches.load(database.connection, server.name)
-        watched.append(Watched(server, program, follower, launch_watch, memory))
+        journals = _journals(server, cursors.load(database.connection), clock, waker, from_start=from_start)
+        source = Sources(follower, journals) if journals else follower
+        watched.append(Watched(server, program, source, launch_watch, memory))
     gpu = GpuWatch(query_gpus, waker.wake)
     gpu.refresh()
     launch_watch.start()
@@ -169,6 +174,29 @@ def _own(saved: Saved, targets: Sequence[str]) -> Saved:
     discovery = Discovery(targets)
     mine = tuple(each for each in saved.checkpoints if discovery.target_of(each.path) is not None)
     return Saved(mine, saved.targets)
+
+
+def _journals(
+    server: ServerConfig, saved: Mapping[str, Cursor], clock: SystemClock, waker: SystemWaker, *, from_start: bool
+) -> list[Journal]:
+    """The journal of a server's unit and, since what kills a GPU shows there alone, the kernel's."""
+    if server.journal is None:
+        return []
+    parts = ((unit_source(server.journal), unit_matches(server.journal)), (KERNEL, KERNEL_MATCHES))
+    return [
+        # Of the kernel's lines only what comes from now on: an old Xid is nothing to wake anybody for.
+        Journal(
+            source,
+            matches,
+            saved,
+            clock,
+            waker,
+            owner=server.name,
+            from_start=from_start and source != KERNEL,
+            events=_on_event,
+        )
+        for source, matches in parts
+    ]
 
 
 def _endpoint(config: Config, inquiry: Inquiry) -> Endpoint | None:

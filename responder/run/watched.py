@@ -15,7 +15,8 @@ from responder.run.launch_watch import LaunchWatch
 from responder.scan import Program
 from responder.scan.seen import Seen
 from responder.sources.block import Block
-from responder.sources.follower import Follower
+from responder.sources.journal import unit_source
+from responder.sources.sources import Source
 from responder.sources.wrappers import Unwrapper
 
 MOST_HELD = 16 * 1024 * 1024
@@ -45,7 +46,7 @@ class Watched:
         self,
         config: ServerConfig,
         program: Program,
-        follower: Follower,
+        follower: Source,
         launches: LaunchWatch | None = None,
         memory: str | None = None,
     ) -> None:
@@ -67,6 +68,7 @@ class Watched:
         self._caught_up_at = 0.0
         self._stored = memory
         self._host = _host_of(config)
+        self._journal = unit_source(config.journal) if config.journal else None
         self._launch_watch = launches
         self._launches = FailedLaunches(config, launches)
         self._told_at = float("-inf")
@@ -127,7 +129,8 @@ class Watched:
 
     def host(self, gpu: GpuFacts, finding: Finding | None = None) -> Host:
         """What is known of the server now; of the launch that failed, where a finding is given."""
-        return launched(replace(self._host, gpu=gpu), self._launches.of(finding))
+        from_journal = finding is not None and self._journal == finding.evidence.path
+        return launched(replace(self._host, gpu=gpu), self._launches.of(finding, from_journal=from_journal))
 
     def advised_anew(self) -> list[Finding]:
         """The findings whose launch command may have become known since the last call."""
