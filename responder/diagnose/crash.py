@@ -129,9 +129,15 @@ class Crash:
 
     def claims(self, seen: Seen) -> bool:
         """Whether a known cause or symptom stands in this traceback below its header: then it is not an unknown one."""
-        begin = seen.traceback.offset if seen.traceback else seen.offset
-        known = [(c.seen, c.match) for c in self._candidates if c.match] + [(s, m) for s, m in self._symptoms]
-        return any(s.stream == seen.stream and begin < s.offset <= seen.offset for s, _ in known)
+        begins = seen.traceback.begins if seen.traceback else {}
+        cut = seen.traceback is not None and seen.traceback.exception is None
+        known = [c.seen for c in self._candidates if c.match] + [s for s, _ in self._symptoms]
+        return any(
+            s.offset >= begins.get(s.stream, s.offset + 1)
+            and (s.stream, s.offset) != _begin(seen)
+            and (cut or s.ordinal <= seen.ordinal)
+            for s in known
+        )
 
     def finding(self, neighbours: Iterable[Neighbour]) -> Finding | None:
         """What is known now; None where nothing that was seen amounts to a fault."""

@@ -76,6 +76,8 @@ class StreamScan:
         self._tail_size = 0
         self._joined: bytes | None = None
         self._open: list[_Open] = []
+        self._cut: dict[int, list[_Open]] = {}
+        """Tracebacks that end without their exception, by the start of the line in the block that proves it."""
         self._ordinal = 0
         self._file_id = ""
         self._last = 0 if begins else -COUNTED_GAP - 1
@@ -92,6 +94,7 @@ class StreamScan:
         tracebacks = self._tracebacks(block, data, hits)
         seen = []
         for start in sorted(hits.keys() | tracebacks.keys()):
+            seen += [self._as_cut(one) for one in self._cut.pop(start, ())]
             hit = hits.get(start) or LineHit(start=start, end=_line_end(data, start), matches=[], aside=[])
             ended = tracebacks.get(start)
             if hit.matches or ended or any(pattern.rule for pattern in hit.aside):
@@ -137,22 +140,22 @@ class StreamScan:
     def finish(self) -> list[Seen]:
         """The tracebacks that the end of the log cut off."""
         cut, self._open = self._open, []
-        return [
-            Seen(
-                stream=one.stream,
-                path=one.path,
-                offset=one.offset,
-                ordinal=self._ordinal,
-                text=one.header,
-                record=one.offset,
-                traceback=Traceback(offset=one.offset, header=one.header, frames=tuple(one.frames), begins=one.begins),
-                ranks=one.prefix.ranks,
-                time=one.prefix.time,
-                clock="log" if one.prefix.time else "arrival",
-                excerpt=tuple(text(line) for line in self._above.splitlines()[-EXCERPT_BEFORE:]),
-            )
-            for one in cut
-        ]
+        return [self._as_cut(one) for one in cut]
+
+    def _as_cut(self, one: _Open) -> Seen:
+        return Seen(
+            stream=one.stream,
+            path=one.path,
+            offset=one.offset,
+            ordinal=self._ordinal,
+            text=one.header,
+            record=one.offset,
+            traceback=Traceback(offset=one.offset, header=one.header, frames=tuple(one.frames), begins=one.begins),
+            ranks=one.prefix.ranks,
+            time=one.prefix.time,
+            clock="log" if one.prefix.time else "arrival",
+            excerpt=tuple(text(line) for line in self._above.splitlines()[-EXCERPT_BEFORE:]),
+        )
 
     def _seen(self, block: Block, data: bytes, hit: LineHit, ended: "tuple[_Open, Traceback] | None") -> Seen:
         line = text(data[hit.start : min(hit.end, hit.start + LONGEST_TEXT * 4)])
@@ -226,6 +229,10 @@ class StreamScan:
                 if at >= len(data):
                     break
             end = _line_end(data, at)
+            if self._open and at in hits and _begins_launch(hits[at]):
+                # Whoever wrote the tracebacks above is gone: nothing below belongs to them.
+                self._cut[at], self._open = self._open, []
+                continue
             self._line(block, data, at, end, at in upcoming, ended)
             at = end + 1
         return ended
@@ -293,6 +300,10 @@ def _opens_traceback(hit: LineHit) -> bool:
     """Whether the header is one: what a harmless line quotes (a prompt, a request dump) opens nothing."""
     quoted = any(match.rule.role == "noise" and match.rule.covers == "line" for match in hit.matches)
     return not quoted and any(pattern.use == "traceback" for pattern in hit.aside)
+
+
+def _begins_launch(hit: LineHit) -> bool:
+    return any(match.rule.role == "marker" and match.rule.launch for match in hit.matches)
 
 
 def _may_be_told(match: Match) -> bool:
