@@ -16,7 +16,7 @@ import structlog
 from responder.publish.slack.errors import Failure, read
 from responder.publish.slack.thread_reader import ReadPresses
 from responder.publish.slack.transport import Transport
-from responder.store import outbox
+from responder.store import outbox, presses
 from responder.store.database import Database, StoreUnavailableError
 from responder.store.outbox import Outcome, Row
 
@@ -135,6 +135,7 @@ class Delivery:
         now = self._clock.wall()
         with self._database.transaction() as connection:
             outbox.prune(connection, now)
+            presses.prune(connection, now - outbox.KEPT)
             revived = outbox.revive(connection, now, now - REVIVED)
             doubtful = outbox.recover(connection, now)
         if revived:
