@@ -86,7 +86,9 @@ class _Secret:
     variable: str
 
 
-_ASSIGNED = re.compile(r"((?:--)?(?:[\w-]{0,40}[-_])?(?:key|token|password|secret)[= ]\s*)(?!-)[^\s'\"]+", re.IGNORECASE)
+_ASSIGNED = re.compile(
+    r"((?:--)?(?:[\w-]{0,40}[-_])?(?:key|token|password|secret)[= ]\s*)(?!-)[^\s'\"]+", re.IGNORECASE
+)
 
 
 def _edits(text: str, depth: int = 0) -> list[Edit]:

@@ -26,7 +26,7 @@ def test_a_drop_in_clears_the_command_and_escapes_what_systemd_expands() -> None
 
 
 def test_a_bare_reference_stays_bare_for_systemd_to_split_it() -> None:
-    wanted = 'ExecStart=sglang serve m $EXTRA --a ${MORE} --b x${THIRD}'
+    wanted = "ExecStart=sglang serve m $EXTRA --a ${MORE} --b x${THIRD}"
     assert text("systemd", 'sglang serve m $EXTRA --a "$MORE" --b x$THIRD').splitlines()[-1] == wanted
 
 
