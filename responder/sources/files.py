@@ -145,18 +145,15 @@ class Files:
         Returns the newest file before the one that is at the path now, each waiting for the one before it.
         """
         newest = previous
+        lost = [c for key, c in self._known.items() if key in self._lost and c.path == last.path]
         rotated = self.folders.rotated_from(last.real_path)
         for found in missed(last, rotated, gone=gone, live=live, known=lambda s: self._is_known(s, older)):
-            original = last if found.copy else self._lost_original(last.path, found.sibling)
+            # Of several files that are gone, which was the last one is not always to be told.
+            original = last if found.copy else next((c for c in lost if begins_with(found.sibling.path, c)), None)
             entry = self._adopt_sibling(last, found.sibling, original)
             if entry:
                 entry.after, newest = newest, entry
         return newest
-
-    def _lost_original(self, path: str, sibling: Sibling) -> Checkpoint | None:
-        """The file, of those that were not to be found at the start, of which this one is a copy."""
-        lost = [last for key, last in self._known.items() if key in self._lost and last.path == path]
-        return next((last for last in lost if begins_with(sibling.path, last)), None)
 
     def _adopt_sibling(self, last: Checkpoint, sibling: Sibling, original: Checkpoint | None) -> Followed | None:
         file = GrowingFile(last.path, sibling.path, sibling.key, self._events)

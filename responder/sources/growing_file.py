@@ -183,7 +183,11 @@ class GrowingFile:
         begins = os.pread(self._descriptor, len(original._head), 0)
         if not original.offset or not original._head.startswith(begins):
             return False
-        return size < original.offset or continues(self._descriptor, original.checkpoint(0.0, held=False))
+        if size >= original.offset:
+            return continues(self._descriptor, original.checkpoint(0.0, held=False))
+        # A file that begins with a hole has no first bytes to tell it by: look into both.
+        places = (min(size, MARKER_SIZE), size)
+        return bool(begins) or all(self._marker_before(at) == original._marker_before(at) for at in places)
 
     def start_over(self, arrived: float, *, last_words: bool) -> list[Block]:
         """The file was emptied or rewritten: a new life begins at its first byte.
