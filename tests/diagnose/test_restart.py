@@ -79,3 +79,17 @@ def test_a_rotation_changes_nothing_of_what_is_found(program, night, per_file):
     rotated = undisturbed(program, night, set(range(per_file, len(night), per_file)))
     assert len(whole) == 12
     assert {found[1:] for found in rotated} == {found[1:] for found in whole}
+
+
+def test_a_launch_ends_the_tracebacks_of_the_one_before_and_tells_of_them(program):
+    launch = f"[{NOW}] server_args=ServerArgs(model_path='/models/llama')\n"
+    cut = 'Traceback (most recent call last):\n  File "/opt/sglang/srt/scheduler.py", line 40, in step_0\n'
+    whole = cut + "FancyError: nothing that anybody knows\n"
+    log = Log(program, (launch + cut + launch + whole).splitlines(keepends=True))
+    log.start()
+    log.read(0, 3)
+    assert log.pipeline.holds() != {}
+    log.read(3, len(log.lines))
+    titles = [finding.title for finding in log.kept.values()]
+    assert titles == ["Unknown failure: traceback in step_0", "Unknown failure: FancyError in step_0"]
+    assert [finding.attempts for finding in log.kept.values()] == [1, 1]

@@ -1,5 +1,6 @@
 """The scenarios of following logs that only the whole daemon can show: a slow Slack, and records of several lines."""
 
+import os
 import threading
 
 import pytest
@@ -42,6 +43,12 @@ def at_hand(tmp_path, program, catalogue):
 def told(*runs: AtHand) -> list[tuple[str, int]]:
     """Title and attempts of each alert."""
     return [(incident.title, incident.attempts) for run in runs for _, incident in run.told]
+
+
+def copy_and_truncate(at_hand: AtHand) -> None:
+    """Rotate as logrotate does with `copytruncate`."""
+    at_hand.log.with_suffix(".log.1").write_bytes(at_hand.log.read_bytes())
+    os.truncate(at_hand.log, 0)
 
 
 class Gate:
@@ -132,8 +139,7 @@ def test_60_multiline_across_rotation(at_hand, cut):
 def test_60_multiline_across_copytruncate(at_hand, cut):
     lines = traceback()
     at_hand.write("".join(lines[:cut]))
-    at_hand.log.with_suffix(".log.1").write_bytes(at_hand.log.read_bytes())
-    at_hand.log.write_text("")
+    copy_and_truncate(at_hand)
     at_hand.pass_time(0.1)
     at_hand.write("".join(lines[cut:]))
     at_hand.pass_time(30)
@@ -176,4 +182,36 @@ def test_62_multiline_restart(tmp_path, program, catalogue, cut, kill):
     second.pass_time(30)
     second.pass_time(60)
     assert told(first, second) == FANCY
+    second.close()
+
+
+def test_62_a_copy_made_while_it_was_down_holds_the_same_crash(tmp_path, program, catalogue):
+    clock, lines = HandClock(), traceback()
+    first = AtHand(tmp_path, program, catalogue, clock=clock)
+    first.write("".join(lines[:-1]))
+    first.die()
+    copy_and_truncate(first)
+    second = AtHand(tmp_path, program, catalogue, clock=clock)
+    second.write(lines[-1])
+    second.pass_time(30)
+    second.pass_time(60)
+    assert told(first, second) == FANCY
+    assert second.told[0][1].lines == 1
+    second.close()
+
+
+def test_62_rotated_logs_from_before_the_first_start_stay_unread_after_a_restart(tmp_path, program, catalogue, logs):
+    (tmp_path / "server.log.1").write_text((logs / "real-seed-0523-sm90.log").read_text())
+    clock = HandClock()
+    first = AtHand(tmp_path, program, catalogue, clock=clock)
+    first.write("[2026-11-30 12:00:00] a line\n")
+    first.die()
+    (tmp_path / "server.log.1").rename(tmp_path / "server.log.2")
+    copy_and_truncate(first)
+    second = AtHand(tmp_path, program, catalogue, clock=clock)
+    second.pass_time(1)
+    second.write("[2026-11-30 12:00:01] another\n")
+    second.pass_time(60)
+    assert told(first, second) == []
+    assert second.daemon.watched[0].lines_seen == 1
     second.close()
