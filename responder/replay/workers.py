@@ -69,6 +69,7 @@ def scan_parts(
 
 def scan_part(part: Part, scanner: Scanner) -> Iterator[Scanned]:
     """What one part held, block by block.  Raises UnreadableError."""
+    scanner.forget()
     stream = StreamScan(scanner, begins=part.above is None)
     unwrappers = {segment.file_id: Unwrapper() for segment in part.segments}
     if part.above is not None:

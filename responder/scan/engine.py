@@ -3,8 +3,8 @@
 The same code serves the live tail (blocks of some hundred bytes) and the replay (blocks of megabytes).
 """
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import hyperscan
@@ -25,9 +25,11 @@ HOT_SHARE = 0.02
 _LEAST_HOT = 256
 _BYTES_PER_LINE = 128
 
-_Candidate = tuple[int, int, int, int]
-"""A pattern, start and end of the line it was found in, and where in the block its text ends; 0 where that has to be
-looked for."""
+_STILL_LOOKED_AT = 16
+"""Lines of a block that are looked at of a pattern that was hot in the block before."""
+
+_Candidate = tuple[int, int, int]
+"""A pattern, and start and end of a line that it may stand in."""
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +63,8 @@ class Scanner:
         self._scratch = hyperscan.Scratch(program.database)
         self._confirm: dict[int, Any] = {}
         self._alone: dict[int, Any] = {}
+        self._hot: frozenset[int] = frozenset()
+        """Patterns that were hot in the block before."""
 
     def scan(self, data: bytes, *, harmless: bool = True) -> list[LineHit]:
         """The lines of a block on which a confirmed pattern fired, in their order.
@@ -71,26 +75,23 @@ class Scanner:
         found = self._candidates(data, self.program.shields if not harmless else frozenset())
         hits: dict[int, LineHit] = {}
         claimed: dict[tuple[int, str], Match] = {}
-        for index, start, stop, end in sorted(found):
+        for index, start, stop in sorted(found):
             pattern = self.program.patterns[index]
             key = (start, pattern.rule.id if pattern.use == "rule" and pattern.rule is not None else "")
             before = claimed.get(key)
             if before is not None and not pattern.captures:
                 # The rule has fired on this line, and this pattern of it has nothing to add.
                 continue
-            if pattern.plain and end:
-                captures, begin = {}, end - len(pattern.needle) - start
-            elif (match := self._confirmed(index, pattern, data, start, stop)) is not None:
-                captures, begin = _captures(match), match.start()
-            else:
+            match = self._confirmed(index, pattern, data, start, stop)
+            if match is None:
                 continue
             hit = hits.get(start)
             if hit is None:
                 hit = hits[start] = LineHit(start=start, end=stop, matches=[], aside=[])
             if before is not None:
-                before.captures.update(captures | before.captures)
+                before.captures.update(match[1] | before.captures)
             elif key[1] and pattern.rule is not None:
-                claimed[key] = Match(rule=pattern.rule, captures=captures, start=begin)
+                claimed[key] = Match(rule=pattern.rule, start=match[0], captures=match[1])
                 hit.matches.append(claimed[key])
             else:
                 hit.aside.append(pattern)
@@ -98,83 +99,93 @@ class Scanner:
             hit.matches.sort(key=_start)
         return [hits[start] for start in sorted(hits)]
 
-    def _candidates(self, data: bytes, shields: frozenset[int]) -> list[_Candidate]:
+    def forget(self) -> None:
+        """The next block does not follow the last one."""
+        self._hot = frozenset()
+
+    def _candidates(self, data: bytes, shields: frozenset[int]) -> Collection[_Candidate]:
         """What Hyperscan found, once per pattern and line; of `shields` only on lines with something else on them."""
+        raised, ends = self._scan(data, shields)
+        base = max(_LEAST_HOT, int(len(data) / _BYTES_PER_LINE * HOT_SHARE))
         found: list[_Candidate] = []
+        counted: dict[str, set[int]] = {}
+        hot = set()
+        for index, stops in ends.items():
+            pattern = self.program.patterns[index]
+            limit = len(stops) if index in self.program.exact else _STILL_LOOKED_AT if index in self._hot else base
+            if len(stops) > base:
+                hot.add(index)
+            if len(stops) > limit and not pattern.is_exact:
+                exact = self._ends_of(index, data)
+                stops = stops if exact is None else exact
+            found += [(index, data.rfind(b"\n", 0, stop) + 1, stop) for stop in stops[:limit]]
+            if len(stops) > limit and pattern.rule is not None:
+                counted.setdefault(pattern.rule.id, set()).update(stops[limit:])
+                if index in self.program.noise:
+                    raised.add(index)
+        self._hot = frozenset(hot)
+        if counted:
+            self._count(counted, found)
+        if raised and found:
+            places = {(start, stop) for _, start, stop in found}
+            return {*found, *((index, start, stop) for start, stop in places for index in raised)}
+        return found
+
+    def _scan(self, data: bytes, shields: frozenset[int]) -> tuple[set[int], dict[int, list[int]]]:
+        """Which of `shields` was found at all, and the ends of the lines in which the others were."""
         raised: set[int] = set()
-        seen: dict[int, int] = {}
-        hot: dict[int, set[int]] = {}
-        """By pattern, the ends of the lines that it is only counted for."""
-        line_end: dict[int, int] = {}
-        noise, exact = self.program.noise, self.program.exact
-        limit = max(_LEAST_HOT, int(len(data) / _BYTES_PER_LINE * HOT_SHARE))
+        ends: defaultdict[int, list[int]] = defaultdict(list)
+        find, size = data.find, len(data)
 
         def on_match(index: int, start: int, end: int, flags: int, context: object) -> None:
             if index in shields:
                 raised.add(index)
                 return
+            stops = ends[index]
             # Hyperscan reports every possible end of a match; one per line is enough.
-            if end <= line_end.get(index, -1):
-                return
-            stop = data.find(b"\n", end)
-            line_end[index] = stop = len(data) if stop < 0 else stop
-            seen[index] = count = seen.get(index, 0) + 1
-            if count <= limit or index in exact:
-                found.append((index, data.rfind(b"\n", 0, end) + 1, stop, end))
-                return
-            hot.setdefault(index, set()).add(stop)
-            if index in noise:
-                raised.add(index)
+            if not stops or end > stops[-1]:
+                stop = find(b"\n", end)
+                stops.append(size if stop < 0 else stop)
 
         if data:
             self.program.database.scan(data, on_match, scratch=self._scratch)
-        for index in [index for index in hot if not self.program.patterns[index].is_exact]:
-            lines = self._lines_of(index, data)
-            if lines is None:
-                continue
-            found = [one for one in found if one[0] != index] + lines[:limit]
-            hot[index] = {stop for _, _, stop, _ in lines[limit:]}
-        self._count(hot, found)
-        if raised and found:
-            places = dict.fromkeys((start, stop) for _, start, stop, _ in found)
-            found += [(index, start, stop, 0) for start, stop in places for index in raised]
-        return found
+        return raised, ends
 
-    def _lines_of(self, index: int, data: bytes) -> list[_Candidate] | None:
-        """The lines on which the whole expression of a pattern stands, not only its fixed text; None where Hyperscan
-        cannot tell."""
+    def _ends_of(self, index: int, data: bytes) -> list[int] | None:
+        """The ends of the lines in which the whole expression of a pattern stands, not only its fixed text.
+
+        None where Hyperscan cannot tell.
+        """
         if index not in self._alone:
             self._alone[index] = alone(self.program.patterns[index])
         database = self._alone[index]
         if database is None:
             return None
-        lines: dict[int, _Candidate] = {}
+        stops: list[int] = []
 
         def on_match(_index: int, start: int, end: int, flags: int, context: object) -> None:
-            stop = data.find(b"\n", end)
-            stop = len(data) if stop < 0 else stop
-            if stop not in lines:
-                lines[stop] = (index, data.rfind(b"\n", 0, end) + 1, stop, end)
+            if not stops or end > stops[-1]:
+                stop = data.find(b"\n", end)
+                stops.append(len(data) if stop < 0 else stop)
 
         database.scan(data, on_match)
-        return list(lines.values())
+        return stops
 
-    def _count(self, hot: dict[int, set[int]], found: Iterable[_Candidate]) -> None:
+    def _count(self, counted: dict[str, set[int]], found: Iterable[_Candidate]) -> None:
         """Count lines, not hits: several patterns of a rule may fire on one, and some of them were looked at."""
-        lines: dict[str, set[int]] = {}
-        for index, ends in hot.items():
+        for index, _, stop in found:
             rule = self.program.patterns[index].rule
-            if rule is not None:
-                lines.setdefault(rule.id, set()).update(ends)
-        if not lines:
-            return
-        for index, _, stop, _ in found:
-            rule = self.program.patterns[index].rule
-            if rule is not None and rule.id in lines:
-                lines[rule.id].discard(stop)
-        self.counted.update({rule: len(ends) for rule, ends in lines.items()})
+            if rule is not None and rule.id in counted:
+                counted[rule.id].discard(stop)
+        self.counted.update({rule: len(stops) for rule, stops in counted.items()})
 
-    def _confirmed(self, index: int, pattern: Pattern, data: bytes, start: int, end: int) -> Any | None:
+    def _confirmed(
+        self, index: int, pattern: Pattern, data: bytes, start: int, stop: int
+    ) -> tuple[int, dict[str, str]] | None:
+        """Where in the line the pattern stands, and what it captured; None where it does not stand there."""
+        if pattern.plain:
+            begin = data.find(pattern.needle, start, stop)
+            return None if begin < 0 else (begin - start, {})
         if index in self.set_aside:
             return None
         expression = self._confirm.get(index)
@@ -183,11 +194,12 @@ class Scanner:
 
             expression = self._confirm[index] = regex.compile(pattern.text)
         try:
-            return expression.search(data[start : min(end, start + LONGEST_CONFIRMED)], timeout=CONFIRM_SECONDS)
+            found = expression.search(data[start : min(stop, start + LONGEST_CONFIRMED)], timeout=CONFIRM_SECONDS)
         except TimeoutError:
             owner = pattern.rule.id if pattern.rule else "traceback"
             self.set_aside[index] = f"{owner}: a pattern took longer than {CONFIRM_SECONDS} s on one line"
             return None
+        return None if found is None else (found.start(), _captures(found))
 
 
 def _start(match: Match) -> int:
