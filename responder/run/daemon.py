@@ -206,7 +206,7 @@ class Daemon:
         if prunes:
             self._pruned_at = now
         for server in self.watched:
-            server.stored(memories[server.config.name])
+            server.stored()
             self._unsaved[server.config.name].clear()
 
     def _prune(self, connection: sqlite3.Connection) -> None:

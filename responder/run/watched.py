@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from responder.advise.learn import Host, launched
 from responder.diagnose import Finding, Memory, Pipeline
 from responder.nouns import GpuFacts, Server
+from responder.publish.redact import redact_text
 from responder.run.config import ServerConfig
 from responder.run.failed_launches import FailedLaunches
 from responder.run.launch_watch import LaunchWatch
@@ -66,7 +67,7 @@ class Watched:
         self._last: Seen | None = None
         self._tidied_at = float("-inf")
         self._caught_up_at = 0.0
-        self._stored = memory
+        self._memory = self._offered = remembered
         self._host = _host_of(config)
         self._journal = unit_source(config.journal) if config.journal else None
         self._launch_watch = launches
@@ -109,14 +110,18 @@ class Watched:
 
     def to_store(self) -> str | None:
         """What is to be remembered of the launch, if that has changed since `stored`: with the positions."""
-        memory = msgspec.json.encode(self.pipeline.diagnosis.memory()).decode()
-        return memory if memory != self._stored else None
+        self._offered = self.pipeline.diagnosis.memory()
+        if self._offered == self._memory:
+            return None
+        # sglang prints its key among its arguments, and secrets do not lie in the state.
+        stated = {name: redact_text(text) for name, text in self._offered.stated.items()}
+        return msgspec.json.encode(replace(self._offered, stated=stated)).decode()
 
-    def stored(self, memory: str | None) -> None:
-        """The positions, all that was found and this memory are in the database."""
+    def stored(self) -> None:
+        """The positions, all that was found and what `to_store` returned last are in the database."""
         self.follower.stored()
         self.pipeline.diagnosis.stored()
-        self._stored = memory or self._stored
+        self._memory = self._offered
 
     @property
     def behind(self) -> bool:

@@ -81,3 +81,12 @@ def test_followers_share_a_watcher_and_each_is_woken_by_its_own_folder(tmp_path)
         (folder / "server.log").touch()
         assert bell.rung.wait(10)
     watcher.close()
+
+
+def test_what_is_remembered_of_a_launch_holds_no_secret(at_hand):
+    at_hand.write(
+        "[2026-11-30 12:00:00] server_args=ServerArgs(model_path='/models/llama', api_key='sk-verysecret1')\n"
+    )
+    (memory,) = at_hand.database.connection.execute("SELECT memory FROM launch").fetchone()
+    assert "/models/llama" in memory
+    assert "verysecret1" not in memory
