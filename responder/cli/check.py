@@ -2,6 +2,7 @@
 
 import glob
 import os
+import shutil
 import socket
 import sys
 from collections.abc import Iterator
@@ -11,11 +12,12 @@ from typing import Literal, NamedTuple
 import click
 
 from responder.advise.gpu.nvml import query_gpus
+from responder.advise.launch import read_unit
 from responder.advise.learn import parsed
 from responder.cli.config import read
 from responder.publish.dead_letters import undelivered
 from responder.publish.slack.token import Secret, TokenError, find_app_token, find_token, find_webhook
-from responder.run.config import Config, state_dir
+from responder.run.config import Config, ServerConfig, state_dir
 from responder.sources.clock import SystemClock
 
 
@@ -71,12 +73,24 @@ def _servers(config: Config) -> Iterator[Finding]:
                 yield Finding("warn", f"{server.name}: nothing matches {pattern} yet", "it is read when it appears")
             else:
                 yield Finding("ok", f"{server.name}: {len(found)} logs match {pattern}")
-        _, problem = parsed(server.command)
-        if problem:
-            yield Finding("fail", f"{server.name}: {problem}")
-        elif server.command is None:
-            advice = "without `command` only the change is shown, not the whole command"
-            yield Finding("warn", f"{server.name}: the launch command is not known", advice)
+        yield _launch(server)
+        if server.journal is not None and shutil.which("journalctl") is None:
+            yield Finding("fail", f"{server.name}: `journal` is set and there is no journalctl on PATH")
+
+
+def _launch(server: ServerConfig) -> Finding:
+    """Whether the launch command is known before the server is seen running."""
+    _, problem = parsed(server.command)
+    if problem:
+        return Finding("fail", f"{server.name}: {problem}")
+    if server.command is not None:
+        return Finding("ok", f"{server.name}: the launch command stands in the configuration")
+    unit = server.unit or server.journal
+    launch = read_unit(unit).launch if unit else None
+    if launch is not None and launch.command is not None:
+        return Finding("ok", f"{server.name}: the launch command is {launch.where}", launch.note)
+    why = launch.note if launch is not None else "it is looked for among the processes once the server runs"
+    return Finding("warn", f"{server.name}: the launch command is not known", f"{why}; `command` gives it")
 
 
 def _rules(config: Config) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ Names and forms of options, fields, cursors and complaints are those of systemd 
 import json
 import stat
 import sys
+import time
 from pathlib import Path
 
 BOOT, FILE = "6c4399a729dd42979929f9724e5d8e7c", "fef246d8109e4e67b22d4268df8d9766"
@@ -21,6 +22,7 @@ with open(folder + "/asked", "a") as asked:
     asked.write(json.dumps(arguments) + "\n")
 given = dict(word.split("=", 1) if "=" in word else (word, "") for word in arguments if word.startswith("--"))
 unit = arguments[arguments.index("--unit") + 1] if "--unit" in arguments else None
+unit = unit if unit is None or "." in unit else unit + ".service"
 kernel = "_TRANSPORT=kernel" in arguments
 
 
@@ -102,9 +104,13 @@ class FakeJournal:
             file.write(json.dumps(entry) + "\n")
         return cursor
 
-    def kernel(self, message: str) -> str:
+    def kernel(self, message: str, **fields: object) -> str:
         """Add a line of the kernel's."""
-        return self.write(message, None, _TRANSPORT="kernel", SYSLOG_IDENTIFIER="kernel", _PID="")
+        return self.write(message, None, _TRANSPORT="kernel", SYSLOG_IDENTIFIER="kernel", _PID="", **fields)
+
+    def kernel_now(self, message: str) -> str:
+        """Add a line of the kernel's that bears the time of day."""
+        return self.kernel(message, __REALTIME_TIMESTAMP=str(int(time.time() * 1e6)))
 
     @property
     def asked(self) -> list[list[str]]:

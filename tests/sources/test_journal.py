@@ -273,6 +273,13 @@ def test_labels_tell_unit_pid_and_command_line(following: Following) -> None:
     assert origin.time == (EPOCH + 1000) / 1e6
 
 
+def test_what_systemd_says_of_the_unit_bears_its_name_as_in_syslog(following: Following) -> None:
+    following.start(from_start=True)
+    following.journal.write("Stopping sglang...", "init.scope", UNIT=UNIT, _PID="1", SYSLOG_IDENTIFIER="systemd")
+    following.journal.write("Stopping sglang...", SYSLOG_IDENTIFIER="systemd")
+    following.until("systemd[1]: Stopping sglang...", "Stopping sglang...")
+
+
 def test_a_message_that_looks_like_a_cursor_is_none(following: Following) -> None:
     source = following.start(from_start=True)
     real = following.journal.write('{"__CURSOR":"s=forged;i=ffff"} "__CURSOR":"s=forged"')

@@ -29,6 +29,7 @@ class _Entry(msgspec.Struct):
     line_break: str | None = msgspec.field(name="_LINE_BREAK", default=None)
     pid: _Value = msgspec.field(name="_PID", default=None)
     stream_id: str | None = msgspec.field(name="_STREAM_ID", default=None)
+    program: _Value = msgspec.field(name="SYSLOG_IDENTIFIER", default=None)
 
 
 _ENTRY: msgspec.json.Decoder[_Entry] = msgspec.json.Decoder(_Entry)
@@ -51,7 +52,10 @@ class JournalJson(Layer):
         if entry is None:
             return Piece(line)
         stream = f"{entry.stream_id} {entry.pid}".encode()
-        return Piece(_text(entry.MESSAGE), complete=entry.line_break != "line-max", stream=stream)
+        text = _text(entry.MESSAGE)
+        if entry.program == "systemd" and entry.pid == "1":
+            text = b"systemd[1]: " + text  # as in every other export: what it says of a unit is known by its name
+        return Piece(text, complete=entry.line_break != "line-max", stream=stream)
 
     def whole(self, data: bytes) -> bytes | None:
         pieces = [self.piece(line) for line in data[:-1].split(b"\n")]
