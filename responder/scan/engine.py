@@ -110,12 +110,16 @@ class Scanner:
         found: list[_Candidate] = []
         counted: dict[str, set[int]] = {}
         hot = set()
-        for index, stops in ends.items():
+        for index, stops in ends:
             pattern = self.program.patterns[index]
+            if index in shields:
+                raised.add(index)
+                continue
             limit = len(stops) if index in self.program.exact else _STILL_LOOKED_AT if index in self._hot else base
             if len(stops) > base:
                 hot.add(index)
-            if len(stops) > limit and not pattern.is_exact:
+            known = counted.get(pattern.rule.id, set()) if pattern.rule else set()
+            if len(stops) > limit and not pattern.is_exact and not known.issuperset(stops[limit:]):
                 exact = self._ends_of(index, data)
                 stops = stops if exact is None else exact
             found += [(index, data.rfind(b"\n", 0, stop) + 1, stop) for stop in stops[:limit]]
@@ -131,17 +135,19 @@ class Scanner:
             return {*found, *((index, start, stop) for start, stop in places for index in raised)}
         return found
 
-    def _scan(self, data: bytes, shields: frozenset[int]) -> tuple[set[int], dict[int, list[int]]]:
-        """Which of `shields` was found at all, and the ends of the lines in which the others were."""
+    def _scan(self, data: bytes, shields: frozenset[int]) -> tuple[set[int], list[tuple[int, list[int]]]]:
+        """Which of `shields` was found at all, and for the other patterns the ends of the lines they may stand in."""
+        users = self.program.users
+        only = self.program.only_shields if shields else frozenset()
         raised: set[int] = set()
         ends: defaultdict[int, list[int]] = defaultdict(list)
         find, size = data.find, len(data)
 
-        def on_match(index: int, start: int, end: int, flags: int, context: object) -> None:
-            if index in shields:
-                raised.add(index)
+        def on_match(number: int, start: int, end: int, flags: int, context: object) -> None:
+            if number in only:
+                raised.add(number)
                 return
-            stops = ends[index]
+            stops = ends[number]
             # Hyperscan reports every possible end of a match; one per line is enough.
             if not stops or end > stops[-1]:
                 stop = find(b"\n", end)
@@ -149,7 +155,8 @@ class Scanner:
 
         if data:
             self.program.database.scan(data, on_match, scratch=self._scratch)
-        return raised, ends
+        found = sorted((index, stops) for number, stops in ends.items() for index in users[number])
+        return {index for number in raised for index in users[number]}, found
 
     def _ends_of(self, index: int, data: bytes) -> list[int] | None:
         """The ends of the lines in which the whole expression of a pattern stands, not only its fixed text.

@@ -33,7 +33,7 @@ VERSION: str = hyperscan.__version__  # type: ignore[attr-defined, unused-ignore
 """Of the binding: a database is good for no other."""
 
 _FLAGS = hyperscan.HS_FLAG_MULTILINE
-_FORM = 2
+_FORM = 3
 """Of what is cached: raised whenever the same patterns would be looked for in another way."""
 
 LEAST_NEEDLE = 14
@@ -77,6 +77,9 @@ class Program:
         """Those that are never only counted, however often they fire: the record that each silences would be told."""
         self.shields = frozenset(index for index, rule in rules if index not in self.exact and not rule.escalate_when)
         """Those that matter only where something else fires on the very line."""
+        self.users = tuple(_users(patterns).values())
+        """By number in the database, the patterns that one expression is looked for on behalf of."""
+        self.only_shields = frozenset(n for n, users in enumerate(self.users) if self.shields.issuperset(users))
 
 
 class _Compiled(msgspec.Struct, frozen=True, array_like=True):
@@ -185,14 +188,23 @@ def _whole(patterns: tuple[Pattern, ...]) -> Any | None:
 
 
 def _compile(patterns: tuple[Pattern, ...]) -> Any:
+    expressions = [re.escape(text) if fixed else text for text, fixed in _users(patterns)]
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
-        expressions=[re.escape(pattern.needle) or pattern.text for pattern in patterns],
-        ids=list(range(len(patterns))),
-        elements=len(patterns),
-        flags=[_FLAGS] * len(patterns),
+        expressions=expressions,
+        ids=list(range(len(expressions))),
+        elements=len(expressions),
+        flags=[_FLAGS] * len(expressions),
     )
     return database
+
+
+def _users(patterns: tuple[Pattern, ...]) -> dict[tuple[bytes, bool], list[int]]:
+    """Each text or expression that has to be looked for, and whether it is fixed, with the patterns that want it."""
+    users: dict[tuple[bytes, bool], list[int]] = {}
+    for index, pattern in enumerate(patterns):
+        users.setdefault((pattern.needle or pattern.text, bool(pattern.needle)), []).append(index)
+    return users
 
 
 def _key(patterns: tuple[Pattern, ...]) -> str:
