@@ -1,6 +1,7 @@
 """Why a launch was refused, read from the source that raised."""
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from responder.catalogue import Catalogue
 from responder.diagnose import Finding
 from responder.nouns import Server
 from responder.scan import Program
+from tests.advise.oracles import pythons, release_of
 from tests.diagnosing import findings
 
 SOURCE = '''
@@ -236,3 +238,45 @@ def test_reading_the_largest_file_takes_a_fraction_of_a_second(program: Program,
     begun = time.process_time()
     assert refused(program, text) is not None
     assert time.process_time() - begun < 2.0
+
+
+ORACLE = Path(__file__).parent.parent / "oracle"
+CHECK = """
+import sys
+import pretend_gpu
+from sglang.srt.server_args import prepare_server_args
+args = prepare_server_args(sys.argv[1:])
+args.resolve_once()
+args.check_server_args()
+"""
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("arguments", "because"),
+    [
+        (
+            "--tp-size 4 --attn-cp-size 3",
+            "attn_cp_size > 1 and tp_size % attn_cp_size != 0 (attn_cp_size = 3; tp_size = 4)",
+        ),
+        (
+            "--enable-prefill-cp",
+            "enable_prefill_cp and cp_strategy is None (enable_prefill_cp = True; cp_strategy = None)",
+        ),
+        (
+            "--tp-size 2 --attn-cp-size 2 --prefill-attention-backend trtllm_mha",
+            "prefill_backend == 'trtllm_mha' and not is_sm100 and attn_cp_size > 1 (attn_cp_size = 2; the GPU is SM90)",
+        ),
+    ],
+)
+def test_the_real_sources_say_why_the_real_sglang_refused(program: Program, arguments: str, because: str) -> None:
+    for python in pythons():
+        env = {**os.environ, "PYTHONPATH": str(ORACLE / "inside"), "PRETEND_SM": "90"}
+        argv = ["--model-path", str(ORACLE / "models" / "qwen3"), *arguments.split()]
+        done = subprocess.run([python, "-c", CHECK, *argv], env=env, capture_output=True, text=True, timeout=300)
+        [finding] = findings(program, done.stderr)
+        host = Host(server=Server(name="llama", version=release_of(python)), gpu=parse_gpu_spec("8xsm90"))
+        known = learn(host, parsed(f"sglang serve {' '.join(argv[1:])}")[0], phase="arguments")
+        said = why_refused(finding, known)
+        assert said is not None, done.stderr
+        assert because in said
