@@ -30,7 +30,7 @@ CUT_SECONDS = 15.0
 """A traceback of which no more has come for so long was cut off: its process was killed while it wrote.  Less than
 the patience with follow-on lines, so that they are not told before it."""
 
-KEPT_SECONDS = 3600.0
+KEPT_SECONDS = 300.0
 """So long what is known of a log is kept after its last line, where the log itself is gone."""
 
 READY_SECONDS = 600.0

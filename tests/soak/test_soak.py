@@ -74,6 +74,7 @@ def test_busy_and_rotated_it_stays_as_small_as_it_began(tmp_path, program, secon
     print(
         f"{seconds:.0f} s, {servers.lines:,} lines, {len(servers.rotated)} rotations: {early:.0f}, then {late:.0f} MiB,"
     )
+    print("MiB:", *(f"{cost.rss:.0f}" for cost, _ in costs))
     print(f"{share:.1%} of a core, {max(cost.descriptors for cost, _ in costs)} descriptors")
     assert late < early + 8
     assert late < 100
