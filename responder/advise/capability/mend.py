@@ -52,7 +52,12 @@ def as_rule(backend: str, cell: Cell, at: Situation, backends: Mapping[Attention
 
 
 def remedies(at: Situation, backends: Mapping[AttentionPhase, str]) -> tuple[RemedySpec, ...]:
-    """What turns the table's answer for these backends into a yes, the least change first."""
+    """What turns the table's answer for these backends into a yes, the least change first.
+
+    None where the GPU is not known: the table would answer for a GPU that it was not asked about.
+    """
+    if at.platform is None or (at.platform == "cuda" and at.sm is None):
+        return ()
     return tuple(spec for plan in _plans(at) for spec in _specs(plan, backends))
 
 
@@ -65,7 +70,7 @@ def _plans(at: Situation) -> Iterator[_Plan]:
     whole = _Plan(at=replace(at, strategy="off"), doing="turn context parallelism off", unset=_CONTEXT_PARALLEL)
     if at.strategy != "off":
         yield whole
-    if at.kv_dtype != "auto":
+    if at.kv_dtype not in (None, "auto"):
         plain = ("--kv-cache-dtype",)
         yield _Plan(at=replace(at, kv_dtype="auto"), doing="keep the cache in the model's dtype", unset=plain)
         if at.strategy != "off":
