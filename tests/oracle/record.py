@@ -59,15 +59,15 @@ class Sglang:
 
 
 def matrix(sglang: Sglang, cards: Sequence[str]) -> None:
-    """Records the matrix."""
-    found = []
+    """Records the matrix, card by card; other cards stay as they were."""
+    order = {command: index for card in CARDS for index, command in enumerate(commands(card))}
+    found = list(verdicts.cells("matrix", sglang.release)) if sglang.release in verdicts.releases("matrix") else []
     for card in cards:
-        found += sglang.check(card, commands(card))
-        print(
-            f"{sglang.release} {card}: {sum(cell.refused for cell in found)} of {len(found)} refused", file=sys.stderr
-        )
-    order = {command: index for card in cards for index, command in enumerate(commands(card))}
-    verdicts.write("matrix", sglang.release, sorted(found, key=lambda cell: order[cell.command]))
+        fresh = sglang.check(card, commands(card))
+        found = [*(cell for cell in found if cell.card != card), *fresh]
+        verdicts.write("matrix", sglang.release, sorted(found, key=lambda cell: order[cell.command]))
+        refused = sum(cell.refused for cell in fresh)
+        print(f"{sglang.release} {card}: {refused} of {len(fresh)} refused", file=sys.stderr)
 
 
 def construction(sglang: Sglang, cards: Sequence[str]) -> None:
