@@ -111,6 +111,9 @@ def missed(
         if begins_with(sibling.path, last):
             if gone:
                 result.append(Missed(sibling, copy=True))
+        elif gone and last.offset == 0 and last.head.size and is_as_left(sibling.path, last):
+            # All that was seen of it was the beginning of its first line, and the copy begins so.
+            result.append(Missed(sibling, copy=True))
         elif not (gone and live and is_prefix(sibling.path, last)):
             result.append(Missed(sibling, copy=False))
     return result
