@@ -79,7 +79,6 @@ class Files:
         before = self._known.pop(key, None) or self._renumbered(path, key)
         self._lost.discard(key)
         if before is None:
-            entry.fresh = True
             return entry, "new"
         if entry.file.resume(before):
             self.report("resumed", path, entry.file.offset)
@@ -103,8 +102,8 @@ class Files:
             if sibling is None or not is_as_left(sibling.path, last):
                 self._lost.add(key)
                 continue
-            # The inode of a file that was empty is no proof: what has it now may be the copy of another.
-            copy = not last.file_id and any(begins_with(sibling.path, other) for other in before)
+            # The inode of a file of which nothing was read is no proof: what has it now may be a copy of another.
+            copy = last.offset == 0 and any(begins_with(sibling.path, other) for other in before)
             unread = last.held is not None or sibling.size > last.offset + last.shown
             if not copy and (unread or self._is_recent(sibling)):
                 self._adopt_sibling(last, sibling, None)
@@ -167,7 +166,7 @@ class Files:
         before = original or before
         if not (before and file.resume(before)):
             file.generation = before.generation + 1 if before else 0
-            file.modified_ns = sibling.modified_ns
+            file.modified_ns = last.modified_ns  # its own may be that of a late write
         self.report("rotated", last.path, file.offset)
         file.notice(file.status(), at_home=False)
         return entry

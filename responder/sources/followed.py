@@ -23,8 +23,8 @@ class Followed:
     """When it grew last; monotonic."""
     turn: int = 0
     """The poll that read it last."""
-    fresh: bool = False
-    """It was found just now, and nobody has looked into it yet."""
+    found: int = 0
+    """The poll that came across it first; 0 for files of an earlier run."""
     after: "Followed | None" = None
     """The file that was at its path before: what is left of that one comes first."""
     originals: list["Followed"] = field(default_factory=list)

@@ -181,7 +181,7 @@ class Follower:
             if stat.S_ISFIFO(info.st_mode):
                 self._visit_fifo(slot, key)
             elif slot.current is None or slot.current.file.key != key:
-                self._lead_to(slot, key, info.st_size)
+                self._lead_to(slot, key, info)
         except (FileNotFoundError, NotADirectoryError):
             self._vanished(slot)
         except OSError as error:
@@ -232,14 +232,14 @@ class Follower:
             self._files.report("readable", path)
         return detail
 
-    def _lead_to(self, slot: Slot, key: FileKey, size: int) -> None:
+    def _lead_to(self, slot: Slot, key: FileKey, info: os.stat_result) -> None:
         """The path leads to another file than before, or to one for the first time; OSError if it cannot be opened."""
         if slot.current:
             self._leave(slot, slot.current)
         entry = self._files.get(key)
         found: Found | None = None
         if entry is None:
-            entry, found = self._adopt(slot, key, size)
+            entry, found = self._adopt(slot, key, info)
         same = slot.last is not None and key_of(slot.last) == key
         # Rewritten under the same inode while nobody looked: a copy may still hold what was not read.
         if slot.last and (not same or found == "rewritten"):
@@ -268,19 +268,22 @@ class Follower:
 
     # Where to begin
 
-    def _adopt(self, slot: Slot, key: FileKey, size: int) -> tuple[Followed, Found]:
+    def _adopt(self, slot: Slot, key: FileKey, info: os.stat_result) -> tuple[Followed, Found]:
         """Begin to follow the file at a path; OSError when it cannot be opened."""
         if is_compressed(slot.path):
             raise OSError(errno.EINVAL, "compressed: a finished log, for `responder replay`")
         if not (self._started or self._from_start or slot.target in self._saved_targets):
-            slot.passed_over = (key, size)
+            slot.passed_over = (key, info.st_size)
         entry, found = self._files.adopt(slot.path, key)
+        if found != "left":
+            entry.file.modified_ns = info.st_mtime_ns
         if found != "new":
-            # Nothing tells an inode that was reused from a file that was empty when it was left.
-            entry.originals = [] if entry.file.file_id else self._originals(slot)
+            # Nothing tells an inode that was reused from a file of which nothing had been read.
+            entry.originals = [] if entry.file.begun else self._originals(slot)
             return entry, found
+        entry.found = self._turn
         if slot.passed_over and slot.passed_over[0] == key:
-            entry.file.begin_at_end(min(size, slot.passed_over[1]))
+            entry.file.begin_at_end(min(info.st_size, slot.passed_over[1]))
         elif slot.last and self._took_its_place(slot.last, slot):
             entry.file.skip_what_was_read(slot.last)
         elif self._started or slot.target in self._saved_targets:
@@ -378,8 +381,7 @@ class Follower:
 
         Nothing in it would tell.  What is found beside it comes first.
         """
-        unread = not (entry.file.file_id or entry.fresh or entry.rotated)
-        entry.fresh = False
+        unread = not (entry.file.begun or entry.found == self._turn or entry.rotated)
         if unread:
             self._follow_missed(entry, gone=False)
         return unread and entry.after is not None and entry.after.file.behind

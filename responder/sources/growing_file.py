@@ -79,6 +79,8 @@ class GrowingFile:
         self._pending = 0
         self._padding = 0
         """NULs from `offset` up to here were looked through for text."""
+        self._before_padding: tuple[int, Marker] | None = None
+        """The place before NULs behind which no line has ended yet.  NULs prove nothing, so this is what is stored."""
         self._shown = 0
         self._stamp: tuple[int, int, int] | None = None
         self._settled = False
@@ -107,6 +109,11 @@ class GrowingFile:
         if self.is_open:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    @property
+    def begun(self) -> bool:
+        """Whether any line of it was read, in its present life."""
+        return (self._before_padding[0] if self._before_padding else self.offset) > len(self._encoding.mark)
 
     def status(self) -> os.stat_result:
         """The open file's own status, whatever its name."""
@@ -181,7 +188,7 @@ class GrowingFile:
         if size == 0:
             return None
         begins = os.pread(self._descriptor, len(original._head), 0)
-        if not original.offset or not original._head.startswith(begins):
+        if not original.begun or not original._head.startswith(begins):
             return False
         if size >= original.offset:
             return continues(self._descriptor, original.checkpoint(0.0, held=False))
@@ -200,7 +207,7 @@ class GrowingFile:
         self.file_id = self.ignored = ""
         self.offset = self._pending = self._padding = self._shown = 0
         self._head, self._tail, self._unfinished = b"", NOTHING, b""
-        self._inside, self._hold, self.behind = False, None, True
+        self._inside, self._hold, self._before_padding, self.behind = False, None, None, True
         self.modified_ns = self._noticed_ns or self.modified_ns
         self.version += 1
         return blocks
@@ -230,7 +237,9 @@ class GrowingFile:
             text = self._past_padding()
             if text is None:
                 return []
+            before = self._before_padding or (self.offset, self._tail)
             self._move_to(text)
+            self._before_padding = before
             return self.read(limit, arrived)
         return self._take(chunk, known, arrived)
 
@@ -278,6 +287,7 @@ class GrowingFile:
         self.offset = offset
         self._tail = self._marker_before(offset)
         self._shown = self._padding = 0
+        self._before_padding = None
         self.version += 1
 
     def _marker_before(self, offset: int) -> Marker:
@@ -316,6 +326,7 @@ class GrowingFile:
         reached = self.offset - known + len(chunk)
         if framed.end > known:
             self.offset += framed.end - known
+            self._before_padding = None
             self._tail = mark(chunk[max(0, framed.end - MARKER_SIZE) : framed.end])
             self._shown = 0
             self.version += 1
@@ -356,6 +367,7 @@ class GrowingFile:
 
     def checkpoint(self, wall: float, *, held: bool = True) -> Checkpoint:
         """Where it stands, and with `held` where to go on instead because lines before that are still needed."""
+        offset, tail = self._before_padding or (self.offset, self._tail)
         return Checkpoint(
             device=self.key.device,
             inode=self.key.inode,
@@ -363,12 +375,12 @@ class GrowingFile:
             generation=self.generation,
             path=self.path,
             real_path=self.real_path,
-            offset=self.offset,
-            shown=self._shown,
+            offset=offset,
+            shown=0 if self._before_padding else self._shown,
             held=self._hold if held else None,
             cut=self._inside,
             head=mark(self._head),
-            tail=self._tail,
+            tail=tail,
             modified_ns=self.modified_ns,
             seen=wall,
         )

@@ -156,6 +156,8 @@ class InProcess:
         self.blocks: list[Block] = []
         self.follower: Follower | None = None
         self.database: Database | None = None
+        self.holds: dict[str, int] = {}
+        """By file id: the line that is still needed.  Said again before each storing, as the daemon does."""
         self._stored = 0
 
     def start(self, *targets: Path | str, from_start: bool = False) -> None:
@@ -188,6 +190,8 @@ class InProcess:
         """Store the places, as the loop does after each poll."""
         assert self.follower
         assert self.database
+        for file_id, offset in self.holds.items():
+            self.follower.hold(file_id, offset)
         with self.database.transaction() as connection:
             save(connection, self.follower.positions())
         self.follower.stored()

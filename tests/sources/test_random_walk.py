@@ -5,7 +5,8 @@ The model knows every line that was written and which of them nobody could have 
 - each line comes out at least once, except those that were deleted before anyone could look;
 - nothing comes out that was not written as one line: none cut, none glued; what is marked unfinished is the beginning
   of something that was written;
-- a pair of file id and offset names one line for good, and a line has one such pair, restarts and kills included.
+- a pair of file id and offset names one line for good, and a line has one such pair, restarts and kills included;
+- from a line that was still needed when the follower ended, everything comes again.
 """
 
 import os
@@ -60,6 +61,7 @@ class Walk:
             (self.kill, 1),
             (self.down, 1),
             (self.wait, 1),
+            (self.need_no_more, 1),
         ]
         names: list[Callable[[], None]] = [action for action, _ in actions]
         weights = [weight for _, weight in actions]
@@ -171,7 +173,12 @@ class Walk:
         """A poll; whether its places are stored depends."""
         if self.up:
             self.tail.clock.passed += 0.1
+            before = len(self.tail.lines)
             self.tail.poll()
+            fresh = [line for line in self.tail.lines[before:] if not line.partial]
+            if fresh and not self.tail.holds and self.random.random() < 0.3:
+                line = self.random.choice(fresh)  # a crash begins with it, so that it is still needed
+                self.tail.holds = {line.file_id: line.offset}
             self.opened = self.log.exists()
             if self.random.random() < 0.7:
                 self.tail.store()
@@ -184,6 +191,27 @@ class Walk:
             self.tail.pause(3.0)
             self.safe()
 
+    def need_no_more(self) -> None:
+        """The crash is over."""
+        if self.up:
+            for file_id in self.tail.holds:
+                assert self.tail.follower
+                self.tail.follower.hold(file_id, None)
+            self.tail.holds = {}
+
+    def forget(self) -> None:
+        """What a line that was still needed stood for is gone with the process; those that are on disk come again."""
+        kept = {line for file in self.log.parent.iterdir() for line in file.read_bytes().split(b"\n")}
+        needed = [
+            line
+            for line in self.tail.lines
+            if line.offset >= self.tail.holds.get(line.file_id, line.offset + 1) and line.text.encode() in kept
+        ]
+        present = self.log.read_bytes().split(b"\n") if self.log.exists() else []
+        self.unsafe += [line.text for line in needed if line.text.encode() in present]
+        self.tail.lines = [line for line in self.tail.lines if line not in needed]
+        self.tail.holds = {}
+
     def restart(self) -> None:
         """Stop and start."""
         self.down()
@@ -194,6 +222,7 @@ class Walk:
         if self.up:
             self.tail.poll()
             self.tail.kill()
+            self.forget()
             self.up = self.opened = False
             self.excused.update(self.at_risk)
             self.at_risk = []
@@ -204,6 +233,7 @@ class Walk:
             self.tail.settle()
             self.safe()
             self.tail.stop()
+            self.forget()
             self.up = self.opened = False
 
     # The verdict
