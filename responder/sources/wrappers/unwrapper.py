@@ -24,6 +24,10 @@ _SAMPLED_PER_BLOCK = 16
 _SAMPLED_BYTES = 64 * 1024
 _SAMPLE_BYTES = 1 << 20
 
+_SHAPE_BYTES, _SHAPES = 40, 256
+_SHAPE = bytes.maketrans(b"123456789", b"0" * 9)
+"""Lines that begin alike but for their digits have the same shape."""
+
 
 @dataclass(slots=True, frozen=True)
 class _Wrapped:
@@ -96,6 +100,8 @@ class Unwrapper:
         self._recent: deque[bytes] = deque(maxlen=_SAMPLE_LINES)
         self._held: dict[tuple[int, bytes], _Held] = {}
         self._last: Block | None = None
+        self._bare: set[bytes] = set()
+        """How lines begin that were found to be bare: most lines of a log begin like one of a few."""
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -114,8 +120,9 @@ class Unwrapper:
         flushed = self.flush() if self._last is not None and self._last.file_id != block.file_id else ()
         if flushed or self._last is None or self._last.file_id != block.file_id:
             self._recent.clear()
+            self._bare.clear()
             self._layers = ()
-        self._last = replace(block, data=b"", lines=None)
+        self._last = block
         if not (block.partial or block.truncated):
             self._learn(block.data)
         unwrapped = self._unwrap(block)
@@ -154,7 +161,14 @@ class Unwrapper:
     def _as_expected(self, line: bytes) -> bool:
         if self._layers:
             return self._layers[0].wraps(line)
-        return not detect((line,))
+        shape = line[:_SHAPE_BYTES].translate(_SHAPE)
+        if shape in self._bare:
+            return True
+        if detect((line,)):
+            return False
+        if len(self._bare) < _SHAPES:
+            self._bare.add(shape)
+        return True
 
     def _unwrap(self, block: Block) -> Block | None:
         data, owners = strip_ansi(block.data), None
