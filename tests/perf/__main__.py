@@ -120,13 +120,13 @@ def beside(bench: Bench) -> None:
         folder = bench.folder / f"live-{rate}-{time.time_ns()}"
         folder.mkdir()
         seen = live.measure(bench.catalogue, folder, bench.seconds, bench.env | _state(folder), rate=rate)
-        print(f"\n{live.FILES} files, {title}, {bench.seconds:.0f} s: {_load()}")
+        print(f"\n{live.FILES} files of {live.SERVERS} servers, {title}, {bench.seconds:.0f} s: {_load()}")
         print(f"  CPU {seen.cpu:.2%} of one core, {seen.resident / MIB:.0f} MiB resident")
         if seen.latencies:
             at = [seen.latencies[min(len(seen.latencies) - 1, int(len(seen.latencies) * q))] for q in (0.5, 0.99)]
             print(
-                f"  write to alert: p50 {at[0] * 1000:.0f} ms, p99 {at[1] * 1000:.0f} ms, "
-                f"worst {seen.latencies[-1] * 1000:.0f} ms; {seen.told} of {seen.asked} told"
+                f"  write to incident: p50 {at[0] * 1000:.0f} ms, p99 {at[1] * 1000:.0f} ms, "
+                f"worst {seen.latencies[-1] * 1000:.0f} ms; {seen.found} of {seen.asked} found"
             )
 
 

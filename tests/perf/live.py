@@ -1,13 +1,14 @@
-"""The daemon beside a writer: how long a failure takes from the write to the alert, and what the daemon costs."""
+"""The daemon beside a writer: how long a failure takes from the write to the incident, and what the daemon costs."""
 
+import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from responder.catalogue import Catalogue
 from tests.perf.logs import small_lines
 from tests.perf.peers import RESPONDER
 
-FILES = 64
+FILES, SERVERS = 64, 8
 LINES_PER_SECOND = 200
 _TICK = 0.05
 _BANNER = (
@@ -28,8 +29,8 @@ class Live(NamedTuple):
     """What was seen of a daemon."""
 
     latencies: list[float]
-    """Seconds from the write of a failure to the alert on standard output, ascending."""
-    told: int
+    """Seconds from the write of a failure to its incident, ascending."""
+    found: int
     asked: int
     cpu: float
     """Share of one core."""
@@ -37,20 +38,21 @@ class Live(NamedTuple):
 
 
 def measure(catalogue: Catalogue, folder: Path, seconds: float, env: Mapping[str, str], *, rate: int) -> Live:
-    """Follow FILES files, one server each, `rate` lines a second in every one; a failure twice a second."""
+    """Follow the files of SERVERS servers, `rate` lines a second in every one; a failure twice a second."""
     logs = [folder / f"server-{number:02}.log" for number in range(FILES)]
     for log in logs:
         log.write_bytes(b"")
     config = folder / "responder.toml"
-    config.write_text("".join(f'[[server]]\nname = "{log.stem}"\nlogs = ["{log}"]\n\n' for log in logs))
-    with _daemon(config, env) as (process, heard):
-        time.sleep(3)
+    config.write_text("".join(_server(number, logs[number::SERVERS]) for number in range(SERVERS)))
+    with _daemon(config, env) as process:
+        time.sleep(5)
         before, began = _cpu(process), time.monotonic()
         written = _write(logs, _failures(catalogue), seconds, rate)
         time.sleep(1)
         cpu = (_cpu(process) - before) / (time.monotonic() - began)
         resident = _resident(process)
-    latencies = sorted(heard[rule] - at for rule, at in written.items() if rule in heard)
+    known = _incidents(Path(env["XDG_STATE_HOME"]))
+    latencies = sorted(known[rule] - at for rule, at in written.items() if rule in known)
     return Live(latencies, len(latencies), len(written), cpu, resident)
 
 
@@ -81,7 +83,7 @@ def _write(logs: list[Path], failures: dict[str, str], seconds: float, rate: int
                 file.write(b"".join(next(lines) for _ in range(int(rate * _TICK))))
             if tick % 10 == 5 and waiting:
                 rule, text = waiting.pop()
-                written[rule] = time.monotonic()
+                written[rule] = time.time()
                 files[order[tick // 10 % len(order)]].write(f"{_BANNER}{text}\n".encode())
         time.sleep(max(0.0, began + (tick + 1) * _TICK - time.monotonic()))
     for file in files:
@@ -89,38 +91,35 @@ def _write(logs: list[Path], failures: dict[str, str], seconds: float, rate: int
     return written
 
 
+def _server(number: int, logs: list[Path]) -> str:
+    return f'[[server]]\nname = "server-{number}"\nlogs = {json.dumps([str(log) for log in logs])}\n\n'
+
+
 @contextmanager
-def _daemon(config: Path, env: Mapping[str, str]) -> Iterator[tuple[subprocess.Popen[str], dict[str, float]]]:
-    """The daemon, and when each rule was first named on its standard output."""
-    heard: dict[str, float] = {}
-    with (config.parent / "stderr.txt").open("w") as errors:
+def _daemon(config: Path, env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    with (config.parent / "output.txt").open("w") as output:
         process = subprocess.Popen(
-            [*RESPONDER, "run", "--config", str(config)],
-            stdout=subprocess.PIPE, stderr=errors, text=True, env=dict(os.environ) | dict(env) | {"COLUMNS": "200"},
-        )  # fmt: skip
-
-    def listen() -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            now = time.monotonic()
-            for word in line.split():
-                heard.setdefault(word, now)
-
-    listener = threading.Thread(target=listen, daemon=True)
-    listener.start()
+            [*RESPONDER, "run", "--config", str(config)], stdout=output, stderr=output, env=dict(os.environ) | dict(env)
+        )
     try:
-        yield process, heard
+        yield process
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
-        listener.join(5)
 
 
-def _cpu(process: subprocess.Popen[str]) -> float:
+def _incidents(state: Path) -> dict[str, float]:
+    """When the daemon first knew each rule's incident."""
+    path = next(state.rglob("responder.db"))
+    with closing(sqlite3.connect(path)) as database:
+        return dict(database.execute("SELECT rule, min(known) FROM incident GROUP BY rule"))
+
+
+def _cpu(process: subprocess.Popen[bytes]) -> float:
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _HERTZ
 
 
-def _resident(process: subprocess.Popen[str]) -> int:
+def _resident(process: subprocess.Popen[bytes]) -> int:
     status = Path(f"/proc/{process.pid}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) * 1024
