@@ -9,7 +9,7 @@ import pytest
 from responder.sources.framing import MAX_LINE
 from responder.sources.growing_file import GrowingFile
 from responder.sources.schedule import Limits
-from tests.sources.following import InProcess, append, partials, texts
+from tests.sources.following import InProcess, append, texts
 
 
 def open_files() -> int:
@@ -18,7 +18,7 @@ def open_files() -> int:
 
 
 def test_50_many_files_1000(folder: Path) -> None:
-    """Ten busy ones among a thousand: nothing lost, a quiet one's line at most two seconds late, descriptors bounded."""
+    """Nothing lost, a quiet one's line at most two seconds late, descriptors bounded."""
     tail = InProcess(folder, Limits(descriptors=100))
     files = [folder / f"{n:04}.log" for n in range(1000)]
     for file in files:
