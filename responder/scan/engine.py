@@ -4,7 +4,7 @@ The same code serves the live tail (blocks of some hundred bytes) and the replay
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import hyperscan
@@ -72,7 +72,7 @@ class Scanner:
         Without `harmless`, lines are left out on which nothing fired but a noise that says nothing of other lines.
         Carriage returns are the caller's business: `Block.segments` ends a line at each.
         """
-        found = self._candidates(data, self.program.shields if not harmless else frozenset())
+        found = self._candidates(data, harmless=harmless)
         hits: dict[int, LineHit] = {}
         claimed: dict[tuple[int, str], Match] = {}
         for index, start, stop in sorted(found):
@@ -103,16 +103,17 @@ class Scanner:
         """The next block does not follow the last one."""
         self._hot = frozenset()
 
-    def _candidates(self, data: bytes, shields: frozenset[int]) -> Collection[_Candidate]:
-        """What Hyperscan found, once per pattern and line; of `shields` only on lines with something else on them."""
-        raised, ends = self._scan(data, shields)
+    def _candidates(self, data: bytes, *, harmless: bool) -> Collection[_Candidate]:
+        """What Hyperscan found, once per pattern and line; of shields, unless `harmless` lines are wanted, too, only on
+        lines with something else on them."""
+        raised, ends = self._scan(data)
         base = max(_LEAST_HOT, int(len(data) / _BYTES_PER_LINE * HOT_SHARE))
         found: list[_Candidate] = []
         counted: dict[str, set[int]] = {}
         hot = set()
         for index, stops in ends:
             pattern = self.program.patterns[index]
-            if index in shields:
+            if index in self.program.shields:
                 raised.add(index)
                 continue
             limit = len(stops) if index in self.program.exact else _STILL_LOOKED_AT if index in self._hot else base
@@ -130,15 +131,14 @@ class Scanner:
         self._hot = frozenset(hot)
         if counted:
             self._count(counted, found)
-        if raised and found:
-            places = {(start, stop) for _, start, stop in found}
+        if raised:
+            places = set(_lines(data)) if harmless else {(start, stop) for _, start, stop in found}
             return {*found, *((index, start, stop) for start, stop in places for index in raised)}
         return found
 
-    def _scan(self, data: bytes, shields: frozenset[int]) -> tuple[set[int], list[tuple[int, list[int]]]]:
-        """Which of `shields` was found at all, and for the other patterns the ends of the lines they may stand in."""
-        users = self.program.users
-        only = self.program.only_shields if shields else frozenset()
+    def _scan(self, data: bytes) -> tuple[set[int], list[tuple[int, list[int]]]]:
+        """Which shields were found at all, and for the other patterns the ends of the lines they may stand in."""
+        users, only = self.program.users, self.program.only_shields
         raised: set[int] = set()
         ends: defaultdict[int, list[int]] = defaultdict(list)
         find, size = data.find, len(data)
@@ -207,6 +207,13 @@ class Scanner:
             self.set_aside[index] = f"{owner}: a pattern took longer than {CONFIRM_SECONDS} s on one line"
             return None
         return None if found is None else (found.start(), _captures(found))
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, int]]:
+    start = 0
+    for line in data.split(b"\n"):
+        yield start, start + len(line)
+        start += len(line) + 1
 
 
 def _start(match: Match) -> int:

@@ -33,7 +33,7 @@ VERSION: str = hyperscan.__version__  # type: ignore[attr-defined, unused-ignore
 """Of the binding: a database is good for no other."""
 
 _FLAGS = hyperscan.HS_FLAG_MULTILINE
-_FORM = 3
+_FORM = 4
 """Of what is cached: raised whenever the same patterns would be looked for in another way."""
 
 LEAST_NEEDLE = 14
@@ -55,6 +55,16 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     captures: bool = False
 
     @property
+    def is_noise(self) -> bool:
+        """Whether it makes other lines harmless."""
+        return self.use == "rule" and self.rule is not None and self.rule.role == "noise"
+
+    @property
+    def is_shield(self) -> bool:
+        """Whether it matters only where something else fires on the very line."""
+        return self.is_noise and not _covers_record(self) and self.rule is not None and not self.rule.escalate_when
+
+    @property
     def is_exact(self) -> bool:
         """Whether the database finds nothing but matches."""
         return self.plain or not self.needle
@@ -66,20 +76,17 @@ class Program:
     def __init__(self, patterns: tuple[Pattern, ...], database: Any) -> None:
         self.patterns = patterns
         self.database = database
-        rules = [
-            (index, pattern.rule)
-            for index, pattern in enumerate(patterns)
-            if pattern.use == "rule" and pattern.rule is not None and pattern.rule.role == "noise"
-        ]
-        self.noise = frozenset(index for index, _ in rules)
+        self.noise = frozenset(index for index, pattern in enumerate(patterns) if pattern.is_noise)
         """Patterns of what makes other lines harmless."""
-        self.exact = frozenset(index for index, rule in rules if rule.covers == "record")
+        self.exact = frozenset(index for index in self.noise if _covers_record(patterns[index]))
         """Those that are never only counted, however often they fire: the record that each silences would be told."""
-        self.shields = frozenset(index for index, rule in rules if index not in self.exact and not rule.escalate_when)
-        """Those that matter only where something else fires on the very line."""
+        self.shields = frozenset(index for index, pattern in enumerate(patterns) if pattern.is_shield)
+        """Those that matter only where something else fires on the very line.  Found once per scan, not once per line:
+        a healthy log may be full of them."""
         self.users = tuple(_users(patterns).values())
         """By number in the database, the patterns that one expression is looked for on behalf of."""
         self.only_shields = frozenset(n for n, users in enumerate(self.users) if self.shields.issuperset(users))
+        """The expressions that are looked for on behalf of shields alone."""
 
 
 class _Compiled(msgspec.Struct, frozen=True, array_like=True):
@@ -188,15 +195,20 @@ def _whole(patterns: tuple[Pattern, ...]) -> Any | None:
 
 
 def _compile(patterns: tuple[Pattern, ...]) -> Any:
-    expressions = [re.escape(text) if fixed else text for text, fixed in _users(patterns)]
+    users = _users(patterns)
+    once = [all(patterns[index].is_shield for index in indexes) for indexes in users.values()]
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
-        expressions=expressions,
-        ids=list(range(len(expressions))),
-        elements=len(expressions),
-        flags=[_FLAGS] * len(expressions),
+        expressions=[re.escape(text) if fixed else text for text, fixed in users],
+        ids=list(range(len(users))),
+        elements=len(users),
+        flags=[_FLAGS | hyperscan.HS_FLAG_SINGLEMATCH if single else _FLAGS for single in once],
     )
     return database
+
+
+def _covers_record(pattern: Pattern) -> bool:
+    return pattern.rule is not None and pattern.rule.covers == "record"
 
 
 def _users(patterns: tuple[Pattern, ...]) -> dict[tuple[bytes, bool], list[int]]:
@@ -209,6 +221,7 @@ def _users(patterns: tuple[Pattern, ...]) -> dict[tuple[bytes, bool], list[int]]
 
 def _key(patterns: tuple[Pattern, ...]) -> str:
     digest = hashlib.sha256(b"\0".join(pattern.text for pattern in patterns))
+    digest.update(repr([index for index, pattern in enumerate(patterns) if pattern.is_shield]).encode())
     digest.update(f"{_FORM}/{LEAST_NEEDLE}/{int(_FLAGS)}/{VERSION}/{os.uname().machine}/{sys.version}".encode())
     return digest.hexdigest()[:24]
 
