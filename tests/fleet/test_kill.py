@@ -16,9 +16,9 @@ from tests.fleet.faults import known_faults, unknown_faults
 from tests.fleet.rig import Night, Server, killed_at_random, posted, slack_process, until
 
 KILLS = 50
-LONGEST = 3.6
+LONGEST = 3.0
 """Seconds that the daemon lives at most; it needs about one to start."""
-KNOWN, UNKNOWN = 10, 3
+KNOWN, UNKNOWN = 9, 3
 """Launches in a night.  Slack takes a message a second, and the hourly cap is 20."""
 PATIENCE = 150.0
 """Seconds for the rest of the messages once the daemon is left alone."""
