@@ -2,7 +2,7 @@
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from fnmatch import translate
 from pathlib import Path
@@ -73,14 +73,19 @@ class Discovery:
             for t in self.targets
             if t not in self._literal
         ]
+        self._found: Set[str] = frozenset()
+        self.changed = True
+        """The last call of `paths` found others than the one before."""
 
-    def paths(self, now: float) -> list[tuple[str, str]]:
-        """Every path to look at and the target it comes from: the named ones, there or not, and what globs find."""
+    def paths(self, now: float) -> dict[str, str]:
+        """Every path to look at, with the target it comes from: the named ones, there or not, and what globs find."""
         found = {path: path for path in self._literal}
         for pattern in self._globs:
             for path in self._expand(pattern, now):
                 found.setdefault(path, pattern.pattern)
-        return list(found.items())
+        self.changed = found.keys() != self._found
+        self._found = found.keys()
+        return found
 
     def target_of(self, path: str) -> str | None:
         """The path or glob under which `path`, present or not, is followed; None if it is not."""

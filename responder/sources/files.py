@@ -225,8 +225,9 @@ class Files:
 
     def release(self, entry: Followed) -> None:
         """Follow it no longer; its checkpoint is kept."""
+        if self._followed.pop(entry.file.key, None) is None:
+            return
         self._open.close(entry.file)
-        del self._followed[entry.file.key]
         last = entry.file.checkpoint(self.now.wall)
         self._known[entry.file.key] = last
         self._departed.append(last)
@@ -264,6 +265,19 @@ class Files:
         for entry, version in changed:
             entry.stored = version
         self._offered = (0, [])
+
+    def rotated_from(self, path: str) -> dict[FileKey, int]:
+        """The rotated files beside `path`, with their times."""
+        return {s.key: s.modified_ns for s in self.folders.rotated_from(path)}
+
+    def trouble(self, path: str, before: str, error: OSError | None) -> str:
+        """Report trouble when it begins, changes or ends; `before` is what held until now, and returned what does."""
+        detail = (error.strerror or str(error)) if error else ""
+        if detail and detail != before:
+            self.report("unreadable", path, detail=detail)
+        elif before and not detail:
+            self.report("readable", path)
+        return detail
 
     def report(self, kind: EventKind, path: str, offset: int = 0, detail: str = "") -> None:
         """Tell of an event."""

@@ -50,8 +50,10 @@ class Slot:
     previous: Followed | None = None
     """That file, if it is still open."""
     pipe: Pipe | None = None
+    missing: bool = False
+    """It was said that there is nothing at this path."""
     trouble: str = ""
-    """What was said of it and holds until it can be read."""
+    """Why it cannot be read at the moment, as it was reported."""
     passed_over: tuple[FileKey, int] | None = None
     """A file that was there at the start, of this size, to be read from its end as soon as it can be opened."""
     older: dict[FileKey, int] = field(default_factory=dict)

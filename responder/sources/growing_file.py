@@ -243,10 +243,13 @@ class GrowingFile:
             return self.read(limit, arrived)
         return self._take(chunk, known, arrived)
 
+    @property
+    def has_last_words(self) -> bool:
+        """Whether an unfinished line stands at its end that was not handed on yet."""
+        return self._pending > self._shown and not self.behind
+
     def last_words(self, arrived: float) -> list[Block]:
-        """The unfinished line at the end of a file that is no longer written to, once."""
-        if self._pending <= self._shown or self.behind or self._inside:
-            return []
+        """The unfinished line at the end of a file that is no longer written to."""
         data = os.pread(self._descriptor, min(self._pending, MAX_LINE), self.offset)
         if not data.startswith(self._unfinished):
             return []  # rewritten since; the next look will find out

@@ -82,6 +82,10 @@ class Pipe:
                 data = os.read(self._descriptor, _READ)
             except BlockingIOError:
                 return b"".join(received), False
+            except OSError as error:  # a terminal that is not ours, or went away
+                self._events(SourceEvent("unreadable", self.path, self._offset, error.strerror or str(error)))
+                self._endless = False
+                return b"".join(received), True
             if not data:
                 return b"".join(received), True
             received.append(data)
