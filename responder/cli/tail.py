@@ -23,6 +23,8 @@ from responder.store.database import Database, StoreError, StoreUnavailableError
 
 DATABASE = "tail.db"
 """In the state folder, beside the daemon's own: two followers must not share their places."""
+GRACE = 2.0
+"""Seconds after a signal in which our reader may still take what was read for it."""
 _WORTH_SAYING = {"missing", "unreadable", "readable", "ignored", "truncated", "stale", "watch-failed"}
 
 
@@ -46,7 +48,12 @@ def tail(paths: tuple[str, ...], state: Path | None, from_start: bool) -> int:
     def end(number: int, _frame: FrameType | None) -> None:
         ended.append(number)
         waker.wake()
+        signal.setitimer(signal.ITIMER_REAL, GRACE)
 
+    def give_up(_number: int, _frame: FrameType | None) -> None:
+        raise BrokenPipeError
+
+    signal.signal(signal.SIGALRM, give_up)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     places = _Places(state, paths, clock)
@@ -71,6 +78,7 @@ def tail(paths: tuple[str, ...], state: Path | None, from_start: bool) -> int:
         # Whoever read our output has gone.  Nothing that it did not get is noted as read.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         follower.close()
         places.close()
     return 128 + ended[0] if ended else 0

@@ -1,6 +1,7 @@
 """Scenario 63: what cannot be read twice."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,24 @@ def test_the_command_ends_quietly_when_nobody_reads_it(folder: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(10) == 0
+
+
+def test_the_command_ends_on_a_signal_though_its_reader_does_not_read(folder: Path) -> None:
+    """It gives it a moment, not for ever; what it did not take comes again."""
+    log = folder / "log"
+    append(log, "".join(f"line {n}\n" for n in range(100_000)))
+    state = folder.parent / "state"
+    command = [sys.executable, "-m", "responder", "tail", "--from-start", "--state", str(state), str(log)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.read(1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 143
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == f'{{"path":"{log}","offset":0,"text":"line 0","partial":false}}\n'.encode()
+        process.stdout.close()
+        process.wait(10)
 
 
 @pytest.mark.parametrize(
