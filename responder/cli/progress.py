@@ -38,8 +38,8 @@ class Watch:
         for rule, lines in self._counted.items():
             click.echo(f"responder: rule {rule} fires on so many lines that {lines} were only counted", err=True)
 
-    def saw(self, scanned: "Scanned") -> "Scanned":
-        """Take note of one block, which is handed on."""
+    def saw(self, scanned: "Scanned") -> None:
+        """Take note of one block."""
         self._done += scanned.size
         self._counted.update(scanned.counted)
         for event in scanned.events:
@@ -54,7 +54,6 @@ class Watch:
         if self._shown and now - self._last >= _EVERY:
             self._last = now
             click.echo(f"\r\x1b[K{progress(self._done, self._total, now - self._began)}", nl=False, err=True)
-        return scanned
 
     def _clear(self) -> None:
         if self._shown and self._last:

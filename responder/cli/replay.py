@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,10 @@ from responder.cli.progress import Watch
 from responder.cli.show import FORMATS, show
 from responder.nouns import Incident
 from responder.sources.finished import UnreadableError, find_logs, read_finished
+
+if TYPE_CHECKING:
+    from responder.replay.line_numbers import LineNumbers
+    from responder.replay.workers import Scanned
 
 
 @click.command()
@@ -77,7 +82,7 @@ def _incidents(
         for number, pieces in by_log:
             name = server_name(logs[number])
             host = partial(host_of, name, gpu_spec, version, launch)
-            scanned = (watch.saw(piece) for _, piece in pieces)
+            scanned = (_noted(piece, watch, numbers) for _, piece in pieces)
             for incident in postmortem(scanned, program, name, host, catalogue.by_id):
                 yield numbers.numbered(incident)
 
@@ -96,6 +101,12 @@ def _readable(found: list[str], named: tuple[str, ...]) -> list[str]:
     if not kept:
         raise UnreadableError(", ".join(named), "there is no log that can be read")
     return kept
+
+
+def _noted(scanned: "Scanned", watch: Watch, numbers: "LineNumbers") -> "Scanned":
+    watch.saw(scanned)
+    numbers.learn(scanned.newlines)
+    return scanned
 
 
 def _within(incident: Incident, since: datetime | None, until: datetime | None) -> bool:

@@ -1,12 +1,14 @@
-"""Line numbers, counted only for the few lines that are evidence: the scan itself counts none."""
+"""The numbers of the few lines that are evidence."""
 
 import os
 from bisect import bisect_right, insort
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from responder.nouns import Incident
+from responder.replay.ranges import Count
 
 _CHUNK = 1 << 20
 
@@ -17,6 +19,12 @@ class LineNumbers:
     def __init__(self) -> None:
         self._known: dict[Path, list[tuple[int, int]]] = {}
         """By file, offsets and how many newlines stand before them, ascending."""
+
+    def learn(self, counts: Iterable[Count]) -> None:
+        """Take what the scan has counted, in the order of the file."""
+        for path, offset, newlines in counts:
+            known = self._known.setdefault(Path(path), [(0, 0)])
+            known.append((offset, known[-1][1] + newlines))
 
     def numbered(self, incident: Incident) -> Incident:
         """The incident with the line number of its evidence; unchanged for standard input and archives."""

@@ -49,6 +49,14 @@ class Segment(NamedTuple):
     """Of the whole file; 0 where that is not known beforehand: an archive, a stream."""
 
 
+class Count(NamedTuple):
+    """Newlines of a file in what was read up to an offset, since what was read before."""
+
+    path: str
+    offset: int
+    newlines: int
+
+
 class Part(NamedTuple):
     """Consecutive segments of one log."""
 
@@ -120,23 +128,27 @@ def segment_of(path: Path) -> Segment:
 
 
 def blocks_of(
-    segment: Segment, unwrapper: Unwrapper | None = None, events: SourceEvents = ignore_events
+    segment: Segment,
+    unwrapper: Unwrapper | None = None,
+    events: SourceEvents = ignore_events,
+    counts: list[Count] | None = None,
 ) -> Iterator[Block]:
     """The lines of a segment, unwrapped, in blocks.  Raises UnreadableError.
 
-    `unwrapper` has seen what stands above it in the file.
+    `unwrapper` has seen what stands above it in the file; `counts` is given the newlines, where the file is read as it
+    lies on the disk.
     """
     if segment.end is None:
         yield from read_finished(segment.path, events)
         return
     unwrapper = unwrapper or Unwrapper()
-    for block in _framed(segment, events):
+    for block in _framed(segment, events, [] if counts is None else counts):
         yield from unwrapper.feed(block)
     if segment.end == segment.size:
         yield from unwrapper.flush()
 
 
-def _framed(segment: Segment, events: SourceEvents) -> Iterator[Block]:
+def _framed(segment: Segment, events: SourceEvents, counts: list[Count]) -> Iterator[Block]:
     """The lines of a segment as they lie in the file.
 
     A block never reaches over the start of a window, so that the same lines are in one block however a log is cut.
@@ -149,9 +161,11 @@ def _framed(segment: Segment, events: SourceEvents) -> Iterator[Block]:
         while base + len(chunk) < segment.end:
             at = base + len(chunk)
             stop = _window_end(file.fileno(), at, segment.end)
-            chunk += os.pread(file.fileno(), stop - at, at)
-            if base + len(chunk) == at:  # truncated while it is read
+            read = os.pread(file.fileno(), stop - at, at)
+            if not read:  # truncated while it is read
                 break
+            counts.append(Count(path, at + len(read), read.count(b"\n")))
+            chunk = chunk + read if chunk else read
             done = 0
             while True:
                 framed = divide(chunk, done, inside=inside)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from responder.catalogue import Rule
-from responder.replay.ranges import Part, blocks_of
+from responder.replay.ranges import Count, Part, blocks_of
 from responder.scan import Match, Program, Scanner
 from responder.scan.framing import StreamScan
 from responder.scan.seen import Seen
@@ -33,6 +33,8 @@ class Scanned(NamedTuple):
     set_aside: Sequence[str] = ()
     """Patterns that were given up since the last one, with the reason."""
     events: Sequence[SourceEvent] = ()
+    newlines: Sequence[Count] = ()
+    """Of what was read, counted while it was at hand: the lines of the evidence will be numbered."""
 
 
 _Bare = list[list[tuple[str, dict[str, str], int]]]
@@ -78,10 +80,11 @@ def scan_part(part: Part, scanner: Scanner) -> Iterator[Scanned]:
         stream.count_from_here()
         scanner.counted.clear()
     events: list[SourceEvent] = []
+    counts: list[Count] = []
     aside = len(scanner.set_aside)
     for segment in part.segments:
         at = segment.start
-        for block in blocks_of(segment, unwrappers[segment.file_id], events.append):
+        for block in blocks_of(segment, unwrappers[segment.file_id], events.append, counts):
             seen = stream.feed(block)
             yield Scanned(
                 seen,
@@ -89,12 +92,15 @@ def scan_part(part: Part, scanner: Scanner) -> Iterator[Scanned]:
                 dict(scanner.counted),
                 list(scanner.set_aside.values())[aside:],
                 tuple(events),
+                tuple(counts),
             )
             at, aside = max(at, block.offset), len(scanner.set_aside)
             scanner.counted.clear()
             events.clear()
-        yield Scanned([], max(0, (segment.end or segment.size) - at), events=tuple(events))
+            counts.clear()
+        yield Scanned([], max(0, (segment.end or segment.size) - at), events=tuple(events), newlines=tuple(counts))
         events.clear()
+        counts.clear()
     if part.ends:
         yield Scanned(stream.finish())
 
