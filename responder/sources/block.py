@@ -51,8 +51,8 @@ class Block:
     """One line that never got its newline: its file was rotated, truncated or deleted, or its writer went away.
     Should the writer finish it after all, the whole line follows under the same `(file_id, offset)`."""
     truncated: bool = False
-    """One line, cut at the length limit.  The rest of it will not come, except of a progress bar: that goes on at one of
-    its carriage returns, as a line of its own."""
+    """One line, cut at the length limit.  The rest of it will not come, except of a progress bar: that goes on at one
+    of its carriage returns, as a line of its own."""
     arrived: float = 0.0
     """Wall clock, seconds since the epoch, when it was read."""
     lines: LineMap | None = None
