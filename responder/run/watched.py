@@ -30,7 +30,10 @@ CUT_SECONDS = 15.0
 """A traceback of which no more has come for so long was cut off: its process was killed while it wrote.  Less than
 the patience with follow-on lines, so that they are not told before it."""
 
-KEPT_SECONDS = 300.0
+TIDY_SECONDS = 60.0
+"""How often what is known of logs that are gone is looked through."""
+
+KEPT_SECONDS = 120.0
 """So long what is known of a log is kept after its last line, where the log itself is gone."""
 
 READY_SECONDS = 600.0
@@ -166,7 +169,7 @@ class Watched:
 
     def _tidy(self, now: float) -> None:
         """Once in a while: forget the logs that rotation or a deletion took away."""
-        if now - self._tidied_at < KEPT_SECONDS:
+        if now - self._tidied_at < TIDY_SECONDS:
             return
         self._tidied_at = now
         followed = self.follower.status()

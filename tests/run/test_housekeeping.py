@@ -26,7 +26,7 @@ def test_logs_that_rotation_took_away_are_forgotten(at_hand):
         at_hand.write(f"[2026-11-30 12:00:00] a line of file {number}\n")
         at_hand.log.replace(at_hand.log.with_suffix(".log.1"))
         at_hand.log.touch()
-        at_hand.pass_time(5)
+        at_hand.pass_time(2)
     assert len(watched._unwrappers) == 20
     at_hand.pass_time(2 * KEPT_SECONDS)
     at_hand.write("[2026-11-30 12:00:00] the newest\n")

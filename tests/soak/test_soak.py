@@ -68,13 +68,14 @@ def test_busy_and_rotated_it_stays_as_small_as_it_began(tmp_path, program, secon
             assert costs[-1][0].descriptors <= idle.descriptors + recent + 4
         servers.stopping.set()
         servers.join()
-    early = max(cost.rss for cost, _ in costs[:10])
-    late = max(cost.rss for cost, _ in costs[10:])
+    # Whatever is kept of a rotated log is there after some minutes, and no more of it from then on.
+    early = max(cost.rss for cost, _ in costs[5:10])
+    late = max(cost.rss for cost, _ in costs[15:])
     share = sum(cpu for _, cpu in costs) / seconds
     print(
         f"{seconds:.0f} s, {servers.lines:,} lines, {len(servers.rotated)} rotations: {early:.0f}, then {late:.0f} MiB,"
     )
     print("MiB:", *(f"{cost.rss:.0f}" for cost, _ in costs))
     print(f"{share:.1%} of a core, {max(cost.descriptors for cost, _ in costs)} descriptors")
-    assert late < early + 8
+    assert late < early + 4
     assert late < 100
