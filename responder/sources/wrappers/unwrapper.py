@@ -23,6 +23,7 @@ _SAMPLE_LINES = 32
 _SAMPLED_PER_BLOCK = 16
 _SAMPLED_BYTES = 64 * 1024
 _SAMPLE_BYTES = 1 << 20
+_MOST_SAMPLED = _SAMPLE_BYTES // _SAMPLE_LINES
 
 _SHAPE_BYTES, _SHAPES = 40, 256
 _SHAPE = bytes.maketrans(b"123456789", b"0" * 9)
@@ -148,6 +149,12 @@ class Unwrapper:
             end = data.find(b"\n", _SAMPLED_BYTES)
             lines = [line for line in data[: end if end >= 0 else None].split(b"\n")[:_SAMPLE_LINES] if line]
         else:
+            newest = data[data.rfind(b"\n", 0, max(0, len(data) - 1)) + 1 :].removesuffix(b"\n")
+            if newest and self._as_expected(strip_ansi(newest)):
+                # So it is with almost every block: one line is sample enough.
+                if len(newest) <= _MOST_SAMPLED:
+                    self._recent.append(newest)
+                return
             start = data.rfind(b"\n", 0, max(0, len(data) - _SAMPLED_BYTES)) + 1
             lines = [line for line in data[start:].split(b"\n")[-_SAMPLED_PER_BLOCK:] if line]
         self._recent.extend(lines)
