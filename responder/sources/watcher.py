@@ -11,7 +11,7 @@ from responder.sources.clock import Waker
 from responder.sources.events import SourceEvent, SourceEvents
 
 if TYPE_CHECKING:
-    from watchdog.observers.api import ObservedWatch
+    from watchdog.observers.api import BaseObserver, ObservedWatch
 
 MAX_FOLDERS = 32
 """watchdog keeps a thread per folder; folders beyond these are found by the poll alone."""
@@ -32,7 +32,6 @@ class FolderWatcher:
             FileSystemEvent,
             FileSystemEventHandler,
         )
-        from watchdog.observers import Observer
 
         class Handler(FileSystemEventHandler):
             def on_any_event(self, event: FileSystemEvent) -> None:
@@ -47,11 +46,10 @@ class FolderWatcher:
             DirMovedEvent,
             DirDeletedEvent,
         ]
-        self._observer = Observer()
+        self._observer: BaseObserver | None = None
         self._watches: dict[str, ObservedWatch] = {}
         self._failed: set[str] = set()
         self._events = events
-        self._running = False
         self._parts: list[WatcherPart] = []
         self._wanted: frozenset[str] = frozenset()
 
@@ -70,26 +68,34 @@ class FolderWatcher:
     def watch(self, folders: Set[str]) -> None:
         """Watch these and no others."""
         for gone in self._watches.keys() - folders:
-            self._observer.unschedule(self._watches.pop(gone))
+            self._running().unschedule(self._watches.pop(gone))
         self._failed &= folders
         for folder in sorted(folders - self._watches.keys() - self._failed)[: MAX_FOLDERS - len(self._watches)]:
             try:
-                if not self._running:
-                    self._observer.start()
-                    self._running = True
-                self._watches[folder] = self._observer.schedule(
+                self._watches[folder] = self._running().schedule(
                     self._handler, folder, recursive=False, event_filter=list(self._names)
                 )
-            except OSError as error:  # no such folder, or the system's limit on watches
+            except OSError as error:  # no such folder, or one of the system's limits on watches
                 self._failed.add(folder)
                 self._events(SourceEvent("watch-failed", folder, detail=error.strerror or str(error)))
 
     def close(self) -> None:
         """Stop the threads."""
-        if self._running:
+        if self._observer:
             self._observer.stop()
             self._observer.join()
-            self._running = False
+            self._observer = None
+            self._watches.clear()
+
+    def _running(self) -> "BaseObserver":
+        """The observer; OSError when the system has no more of what it needs."""
+        if self._observer is None:
+            from watchdog.observers import Observer
+
+            observer = Observer()
+            observer.start()
+            self._observer = observer
+        return self._observer
 
 
 class WatcherPart:

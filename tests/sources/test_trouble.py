@@ -78,6 +78,25 @@ def test_55_a_folder_that_cannot_be_watched_is_said_once(folder: Path) -> None:
     waker.close()
 
 
+def test_55_without_inotify_instances_the_poll_does_it_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system allows each user only so many."""
+
+    def refuse() -> None:
+        raise OSError(errno.EMFILE, "inotify instance limit reached")
+
+    monkeypatch.setattr("watchdog.observers.Observer", refuse)
+    waker, clock = SystemWaker(), SystemClock()
+    events: list[SourceEvent] = []
+    log = folder / "log"
+    append(log, "a1\n")
+    watcher = FolderWatcher(waker, events.append)
+    follower = Follower([str(log)], Saved(), clock, waker, from_start=True, watcher=watcher)
+    assert [block.data for block in follower.poll()] == [b"a1\n"]
+    assert [(event.kind, event.detail) for event in events] == [("watch-failed", "inotify instance limit reached")]
+    follower.close()
+    waker.close()
+
+
 @pytest.fixture
 def open_to_all() -> Iterator[InProcess]:
     """A follower whose folders anybody may enter: those that pytest makes are the user's own."""
