@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from responder.sources.framing import MAX_LINE
-from responder.sources.growing_file import GrowingFile
 from responder.sources.schedule import Limits
 from tests.sources.following import InProcess, append, texts
 
@@ -185,6 +184,24 @@ def test_a_poll_reads_no_more_than_its_budget_and_is_fair(folder: Path) -> None:
     tail.stop()
 
 
+def test_however_many_files_have_grown_a_poll_keeps_to_its_budget(folder: Path) -> None:
+    """Those that were left come first the next time."""
+    tail = InProcess(folder, Limits(budget=2 << 20))
+    for n in range(60):
+        append(folder / f"{n}.log", "")
+    tail.start(folder / "*.log")
+    for n in range(60):
+        append(folder / f"{n}.log", ("x" * 99 + "\n") * 2000)
+    tail.clock.passed += 1
+    served: list[set[str]] = []
+    while len(tail.lines) < 120_000:
+        blocks = tail.poll()
+        assert sum(len(block.data) for block in blocks) <= (2 << 20) + MAX_LINE
+        served.append({block.path for block in blocks})
+    assert not served[0] & served[1]
+    tail.stop()
+
+
 def test_a_hostile_file_makes_few_objects_per_read(tail: InProcess) -> None:
     """Every line begins with a NUL: as many pieces as lines, but only so many at a time."""
     log = tail.folder / "log"
@@ -205,4 +222,3 @@ def test_a_folder_is_reported_once_and_not_touched(tail: InProcess) -> None:
     tail.start(tail.folder / "*.log", from_start=True)
     tail.pause(2.0)
     assert sorted(e.detail for e in tail.events) == ["a folder, not a file", "neither a file nor a pipe"]
-    assert GrowingFile is not None
