@@ -3,7 +3,9 @@
 Only the scan is split.  One diagnosis reads what it saw.
 """
 
+import pickle
 import signal
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +38,9 @@ class Scanned(NamedTuple):
     newlines: Sequence[Count] = ()
     """Of what was read, counted while it was at hand: the lines of the evidence will be numbered."""
 
+
+MOST_KEPT = 16 << 20
+"""Bytes that are taken in of a worker's parts before their turn has come."""
 
 _Bare = list[list[tuple[str, dict[str, str], int]]]
 """By line, its matches with their rules' ids: a whole rule would travel with each."""
@@ -106,41 +111,66 @@ def scan_part(part: Part, scanner: Scanner) -> Iterator[Scanned]:
 
 
 def _in_processes(parts: Sequence[Part], program: Program, jobs: int) -> Iterator[tuple[int, Scanned, _Bare]]:
-    """The number of each part and what it held.  A process waits while what it found is not yet wanted."""
+    """The number of each part and what it held.  A process waits while too much of it is not yet wanted."""
     import multiprocessing
 
     # Forked, the workers share the compiled patterns with us instead of loading them anew.
     context = multiprocessing.get_context("fork")
-    readers, workers = [], []
+    inboxes, workers = [], []
     try:
         for number in range(min(jobs, len(parts))):
             reader, writer = context.Pipe(duplex=False)
             worker = context.Process(target=_work, args=(parts[number::jobs], program, writer), daemon=True)
             worker.start()
             writer.close()
-            readers.append(reader)
+            inboxes.append(_Inbox(reader))
             workers.append(worker)
         for number, part in enumerate(parts):
-            yield from ((number, *message) for message in _messages(readers[number % jobs], part))
+            inbox = inboxes[number % jobs]
+            while (message := inbox.next(inboxes)) is not None:
+                if isinstance(message, str):
+                    path, _, reason = message.partition(": ")
+                    raise UnreadableError(path or part.segments[0].path, reason)
+                yield number, *message
     finally:
         for worker in workers:
             worker.terminate()
             worker.join()
 
 
-def _messages(reader: "Connection[Any, Any]", part: Part) -> Iterator[tuple[Scanned, _Bare]]:
-    """What a worker says of one part."""
-    while True:
+class _Inbox:
+    """What a worker has sent, kept as it came until it is wanted."""
+
+    def __init__(self, reader: "Connection[Any, Any]") -> None:
+        self.reader = reader
+        self._kept: deque[bytes] = deque()
+        self._size = 0
+        self._ended = False
+
+    def next(self, all_of_them: "Sequence[_Inbox]") -> Any:
+        """The next message, while those of the others are taken in as well."""
+        from multiprocessing.connection import wait
+
+        while not self._kept:
+            if self._ended:
+                return ": the process that scanned it died"
+            takers = {inbox.reader: inbox for inbox in all_of_them if inbox is self or inbox._has_room()}
+            for reader in wait(list(takers)):
+                takers[reader]._take()  # type: ignore[index]
+        data = self._kept.popleft()
+        self._size -= len(data)
+        return pickle.loads(data)
+
+    def _has_room(self) -> bool:
+        return not self._ended and self._size < MOST_KEPT
+
+    def _take(self) -> None:
         try:
-            message = reader.recv()
+            self._kept.append(self.reader.recv_bytes())
         except EOFError:
-            raise UnreadableError(part.segments[0].path, "the process that scanned it died") from None
-        if message is None:
-            return
-        if isinstance(message, str):
-            path, _, reason = message.partition(": ")
-            raise UnreadableError(path, reason)
-        yield message
+            self._ended = True
+        else:
+            self._size += len(self._kept[-1])
 
 
 def _work(parts: Sequence[Part], program: Program, writer: "Connection[Any, Any]") -> None:

@@ -1,5 +1,6 @@
 """However many processes scan a log and however it is cut, the result is that of one pass over it."""
 
+import os
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from responder.replay import ranges
+from responder.replay import ranges, workers
 from responder.replay.ranges import Segment, blocks_of, parts_of, segment_of
 from responder.replay.workers import scan_parts
 from responder.scan import Scanner, framing
@@ -196,6 +197,22 @@ def test_blocks_cover_a_segment_and_keep_to_windows(tmp_path):
     assert [block.offset for block in blocks] == [sum(len(b.data) for b in blocks[:n]) for n in range(len(blocks))]
     windows = [block.offset // ranges.WINDOW for block in blocks[:-1]]
     assert windows == sorted(set(windows))
+
+
+def test_a_process_that_dies_is_told(program, catalogue, tmp_path, monkeypatch):
+    path = tmp_path / "server.log"
+    path.write_text(corpus(9))
+    parts = parts_of(0, [path], 2, LEAST)
+    monkeypatch.setattr(workers, "scan_part", lambda part, scanner: os._exit(1))
+    with pytest.raises(UnreadableError, match="the process that scanned it died"):
+        list(scan_parts(parts, program, catalogue.by_id, 2))
+
+
+def test_what_is_not_wanted_yet_is_kept_in_bounds(program, catalogue, tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "MOST_KEPT", 1)
+    path = tmp_path / "server.log"
+    path.write_text(stitched(catalogue, 2))
+    assert seen_by(program, catalogue, [path], 5) == seen_by(program, catalogue, [path], 1)
 
 
 def test_a_file_that_gives_nothing_is_named_by_any_number_of_processes(program, catalogue, tmp_path):
