@@ -116,10 +116,16 @@ def start(bench: Bench) -> None:
 
 def beside(bench: Bench) -> None:
     """The daemon beside a writer."""
-    for title, rate in (("idle", 0), (f"{live.LINES_PER_SECOND} lines/s in each", live.LINES_PER_SECOND)):
-        folder = bench.folder / f"live-{rate}-{time.time_ns()}"
+    busy = f"{live.LINES_PER_SECOND} lines/s in each"
+    for title, rate, failing in (
+        ("idle", 0, False),
+        (busy, live.LINES_PER_SECOND, False),
+        (f"{busy}, two failures a second", live.LINES_PER_SECOND, True),
+    ):
+        folder = bench.folder / f"live-{time.time_ns()}"
         folder.mkdir()
-        seen = live.measure(bench.catalogue, folder, bench.seconds, bench.env | _state(folder), rate=rate)
+        catalogue = bench.catalogue if failing else None
+        seen = live.measure(catalogue, folder, bench.seconds, bench.env | _state(folder), rate=rate)
         print(f"\n{live.FILES} files of {live.SERVERS} servers, {title}, {bench.seconds:.0f} s: {_load()}")
         print(f"  CPU {seen.cpu:.2%} of one core, {seen.resident / MIB:.0f} MiB resident")
         if seen.latencies:

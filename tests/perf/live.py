@@ -37,8 +37,9 @@ class Live(NamedTuple):
     resident: int
 
 
-def measure(catalogue: Catalogue, folder: Path, seconds: float, env: Mapping[str, str], *, rate: int) -> Live:
-    """Follow the files of SERVERS servers, `rate` lines a second in every one; a failure twice a second."""
+def measure(catalogue: Catalogue | None, folder: Path, seconds: float, env: Mapping[str, str], *, rate: int) -> Live:
+    """Follow the files of SERVERS servers, `rate` lines a second in every one; with a catalogue, a server fails with
+    one of its failures twice a second."""
     logs = [folder / f"server-{number:02}.log" for number in range(FILES)]
     for log in logs:
         log.write_bytes(b"")
@@ -47,7 +48,7 @@ def measure(catalogue: Catalogue, folder: Path, seconds: float, env: Mapping[str
     with _daemon(config, env) as process:
         time.sleep(5)
         before, began = _cpu(process), time.monotonic()
-        written = _write(logs, _failures(catalogue), seconds, rate)
+        written = _write(logs, _failures(catalogue) if catalogue else {}, seconds, rate)
         time.sleep(1)
         cpu = (_cpu(process) - before) / (time.monotonic() - began)
         resident = _resident(process)
