@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from responder.scan.framing import LONGEST_TRACEBACK
+from responder.scan.framing import LONGEST_PAUSE
 from responder.sources.block import Block
 from responder.sources.events import SourceEvent, SourceEvents, ignore_events
 from responder.sources.finished import read_finished
@@ -34,7 +34,7 @@ _ABOVE = 2
 _PROBE = 64 * 1024
 _STEP = 4096
 _TRIES = 64
-_HEADER = b"Traceback (most recent call last)"
+_HEADER, _FRAME = b"Traceback (most recent call last)", b"File "
 
 
 class Segment(NamedTuple):
@@ -225,7 +225,7 @@ def _quiet_start(file: Segment, target: int) -> int | None:
 
 
 def _may_cut(file: Segment, at: int) -> bool:
-    """Whether no traceback can be open there: so many lines above have no header that it would have been given up."""
+    """Whether no traceback can be open there: with no part of one in so many lines above, any was given up."""
     if file.end is None or at < _ABOVE * WINDOW:
         return False
     start, above = at, b""
@@ -234,9 +234,9 @@ def _may_cut(file: Segment, at: int) -> bool:
             step = min(_PROBE, start - (at - _ABOVE * WINDOW))
             start -= step
             above = os.pread(opened.fileno(), step, start) + above
-            header = above.rfind(_HEADER)
-            if above.count(b"\n", max(header, 0)) > LONGEST_TRACEBACK:
+            part = max(above.rfind(_HEADER), above.rfind(_FRAME))
+            if above.count(b"\n", max(part, 0)) > LONGEST_PAUSE:
                 return True
-            if header >= 0:
+            if part >= 0:
                 return False
     return False

@@ -33,10 +33,17 @@ FAR = 10_000
 COUNTED_GAP = CONTEXT_BYTES
 """A longer gap between two lines is not counted: nothing that far away is near."""
 _LONGEST_PART = 400
-"""Lines that the newest open traceback may grow by before it is given up."""
+"""Lines without a frame at which the newest open traceback is given up."""
 
-LONGEST_TRACEBACK = 2000
-"""Lines after its header at which any open traceback is given up: sixteen ranks may write theirs at once."""
+LONGEST_PAUSE = 2000
+"""Lines without a frame or a header at which every open traceback is given up."""
+
+_LONGEST_TRACEBACK = 32_000
+"""Lines after its header at which any open traceback is given up.  Python stops at a thousand frames unless told
+otherwise, of three lines each, and eight ranks may write theirs at once."""
+
+_MOST_OPEN = 64
+"""Tracebacks that may be open at once; more headers than that are no ranks but a text."""
 
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"\n]{1,400})", line (?P<line>\d+)(?:, in (?P<function>.{1,200}))?$')
 _EXCEPTION = re.compile(r"^(?P<type>[A-Za-z_]\w*(?:\.\w+)*)(?:: (?P<message>.*))?$")
@@ -60,7 +67,7 @@ class _Open(msgspec.Struct, kw_only=True):
     """By stream, the offset of its first line there."""
     frames: list[Frame] = []
     lines: int = 0
-    """Since it was the newest that is open."""
+    """Without a frame, since it was the newest that is open."""
     age: int = 0
     """Lines since its header."""
 
@@ -76,6 +83,8 @@ class StreamScan:
         self._tail_size = 0
         self._joined: bytes | None = None
         self._open: list[_Open] = []
+        self._pause = 0
+        """Lines since the last frame or header, while a traceback is open."""
         self._cut: dict[int, list[_Open]] = {}
         """Tracebacks that end without their exception, by the start of the line in the block that proves it."""
         self._ordinal = 0
@@ -250,7 +259,11 @@ class StreamScan:
         prefix = parse_prefix(line)
         for one in self._open:
             one.age += 1
+        self._pause += 1
         if is_header:
+            self._pause = 0
+            if len(self._open) == _MOST_OPEN:
+                self._open.pop(0)
             offset = block.locate(start).offset
             self._open.append(
                 _Open(
@@ -269,6 +282,7 @@ class StreamScan:
         newest.lines += 1
         frame = _FRAME.match(body)
         if frame is not None:
+            newest.lines = self._pause = 0
             newest.frames.append(Frame(frame["path"], int(frame["line"]), frame["function"] or ""))
         elif body[:1].isspace() or not body:
             if newest.frames and body.strip() and not newest.frames[-1].source:
@@ -290,9 +304,11 @@ class StreamScan:
                     ),
                 )
                 return
-        if newest.lines > _LONGEST_PART:
+        if self._pause >= LONGEST_PAUSE:
+            self._open.clear()
+        elif newest.lines > _LONGEST_PART:
             self._open.pop()
-        elif self._open[0].age > LONGEST_TRACEBACK:
+        elif self._open[0].age > _LONGEST_TRACEBACK:
             self._open.pop(0)
 
 

@@ -38,8 +38,8 @@ def small_windows(monkeypatch):
     monkeypatch.setattr(ranges, "WINDOW", 32 * 1024)
     monkeypatch.setattr(ranges, "_ABOVE", 8)
     monkeypatch.setattr(ranges, "_PROBE", 4 * 1024)
-    monkeypatch.setattr(ranges, "LONGEST_TRACEBACK", 200)
-    monkeypatch.setattr(framing, "LONGEST_TRACEBACK", 200)
+    monkeypatch.setattr(ranges, "LONGEST_PAUSE", 200)
+    monkeypatch.setattr(framing, "LONGEST_PAUSE", 200)
     monkeypatch.setattr(framing, "_LONGEST_PART", 100)
 
 
@@ -94,6 +94,20 @@ def test_processes_and_lines_see_what_one_pass_sees(program, catalogue, tmp_path
     path.write_text(corpus(seed))
     expected = seen_by(program, catalogue, [path], 1)
     assert len(expected) > 30
+    for jobs in JOBS:
+        assert len(parts_of(0, [path], jobs, LEAST)) > 2
+        assert seen_by(program, catalogue, [path], jobs) == expected
+    assert without_surroundings(line_by_line(program, path)) == without_surroundings(expected)
+
+
+def test_deep_tracebacks_are_seen_alike(program, catalogue, tmp_path):
+    chance, path = random.Random(10), tmp_path / "server.log"
+    deep = "".join(f'  File "/x/graph.py", line {n}, in visit_{n}\n    visit(node)\n' for n in range(1000))
+    header, *_, exception = rank_log(ERRORS[2], 0).splitlines(keepends=True)
+    text = [*healthy(chance, 2000), header + deep + exception.rstrip("\n")] * 6
+    path.write_text("\n".join(text) + "\n")
+    expected = seen_by(program, catalogue, [path], 1)
+    assert [len(one.traceback.frames) for one in expected if one.traceback] == [1000] * 6
     for jobs in JOBS:
         assert len(parts_of(0, [path], jobs, LEAST)) > 2
         assert seen_by(program, catalogue, [path], jobs) == expected

@@ -167,6 +167,20 @@ def test_61_multiline_interleaved_ranks(at_hand):
     assert sorted(at_hand.told[0][1].ranks) == ranks
 
 
+def test_61_a_thousand_frames_across_a_restart_are_one_alert(tmp_path, program, catalogue):
+    head, *_, exception = traceback()
+    frames = [f'  File "/x/graph.py", line {n}, in visit_{n}\n    visit(node)\n    ^^^^^\n' for n in range(1000)]
+    first = AtHand(tmp_path, program, catalogue)
+    first.write(head + "".join(frames[:700]))
+    first.die()
+    second = AtHand(tmp_path, program, catalogue, clock=first.clock)
+    second.write("".join(frames[700:]) + exception)
+    second.pass_time(30)
+    second.pass_time(60)
+    assert told(first, second) == [("Unknown failure: FancyError in visit_999", 1)]
+    second.close()
+
+
 @pytest.mark.parametrize("kill", [False, True])
 @pytest.mark.parametrize("cut", range(1, 7))
 def test_62_multiline_restart(tmp_path, program, catalogue, cut, kill):

@@ -48,6 +48,43 @@ def test_two_ranks_interleaved_line_by_line_are_two_tracebacks(program):
     assert [seen.ranks for seen in ended] == [("TP0",), ("TP1",)]
 
 
+def deep(rank="TP0", frames=1000):
+    """A stack as deep as Python lets it grow, in three lines a frame; no two of its frames alike."""
+    header, *_, exception = TRACEBACK.replace("TP0", rank).splitlines(keepends=True)
+    body = "".join(f'  File "/x/graph.py", line {n}, in visit_{n}\n    visit(node)\n    ^^^^^\n' for n in range(frames))
+    return header + body + exception
+
+
+@pytest.mark.parametrize("cut", [None, 1, 8192])
+def test_a_traceback_of_a_thousand_frames_is_read_whole(program, cut):
+    (ended,) = [seen for seen in seen_in(program, deep(), cut) if seen.traceback]
+    assert ended.traceback.exception == "FancyError"
+    assert [frame.function for frame in ended.traceback.frames] == [f"visit_{n}" for n in range(1000)]
+    assert ended.ranks == ("TP0",)
+
+
+def test_eight_ranks_a_thousand_frames_deep_are_all_told(program):
+    ranks = [f"TP{n}" for n in range(8)]
+    together = zip(*(deep(rank).splitlines(keepends=True) for rank in ranks), strict=True)
+    ended = [seen for seen in seen_in(program, "".join(map("".join, together))) if seen.traceback]
+    assert [(seen.traceback.exception, seen.ranks) for seen in ended] == [("FancyError", (rank,)) for rank in ranks]
+
+
+def test_a_header_that_nothing_follows_swallows_no_later_exception(program):
+    """After some hundred lines without a frame it is given up."""
+    header = TRACEBACK.splitlines(keepends=True)[0]
+    text = header + "Decode batch\n" * 500 + "FancyError: of something else\n"
+    assert not [seen for seen in seen_in(program, text) if seen.traceback]
+
+
+def test_headers_without_end_cost_no_memory(program):
+    stream = StreamScan(Scanner(program))
+    data = (TRACEBACK.splitlines(keepends=True)[0] + "Decode batch\n" * 60).encode()
+    for number in range(200):
+        stream.feed(Block(path="a.log", file_id="a", offset=number * len(data), data=data))
+    assert len(stream.finish()) == 64
+
+
 def test_a_traceback_that_the_log_cuts_off_is_told_as_cut(program):
     text = "".join(TRACEBACK.splitlines(keepends=True)[:3])
     ended = [seen for seen in seen_in(program, text) if seen.traceback]
