@@ -11,6 +11,7 @@ Every pattern is linear in the length of the text: repetitions that may fail are
 import re
 from collections.abc import Iterable
 
+from responder.nouns.secret_names import PASSWORD, is_mistyped
 from responder.scan.literals import DOUBLE, ESCAPED, SINGLE
 
 MASK = "[redacted]"
@@ -39,20 +40,37 @@ _COOKIE = re.compile(r"((?:set-)?cookie\s{0,3}:\s{0,3})[^\n\"']+", re.IGNORECASE
 
 # A flag takes its value after a space or, where an argv was printed as a list, after `', '`.  argparse lets a flag be
 # cut short as long as it stays unique: `--api-k` is `--api-key`.
+_GAP = r"""(?P<gap>\s{0,3}=\s{0,3}|\s{1,9}|\\*["'],\s{0,9})"""
 _FLAG = re.compile(
     rf"""(?P<key>(?<!-)--(?P<name>api(?:[_-]k(?:ey?)?)?|admin[_-][a-z_-]{{0,20}}|ssl[_-]keyfile[_-]p[a-z]{{0,20}}
                           |[a-z0-9_-]{{0,40}}(?:{_STRONG}))
-         (?P<gap>\s{{0,3}}=\s{{0,3}}|\s{{1,9}}|\\*["'],\s{{0,9}}))(?P<value>{_VALUE})""",
+         {_GAP})(?P<value>{_VALUE})""",
     re.VERBOSE | re.IGNORECASE,
+)
+_ANY_FLAG = re.compile(r"(?<!-)--([A-Za-z][\w-]{3,24})(?![\w-])")
+
+_PASSWORD_ASSIGNED = re.compile(
+    rf"(?P<key>(?:{PASSWORD} | (?<=;)pwd){_ASSIGN})(?P<value>{_VALUE})", re.VERBOSE | re.IGNORECASE
+)
+
+# A variable of the environment, whatever service it is for.  Spaces around the `=` are a program's: it names a token of
+# a model, as `IMAGE_TOKEN = "<image>"` does.
+_VARIABLE = re.compile(
+    rf"""(?P<key>(?<=[A-Z0-9])_(?:PASS|PWD|PW|TOKEN|AUTH)(?:=|\\*["']\]?\s?[:=]\s?))
+         (?!\\*["']?(?:[0-9.]+|true|false|yes|no|on|off|<[^\s"']*)\\*(?:["',;)\]}}\s]|\Z))(?P<value>{_VALUE})""",
+    re.VERBOSE,
 )
 
 _WEAK_ASSIGNED = re.compile(
-    rf"""(?P<key>(?:token|sig|signature|nonce){_ASSIGN}\\*["']?)
+    rf"""(?P<key>(?:token|sig|signature|nonce|(?-i:[A-Z]_KEY)){_ASSIGN}\\*["']?)
          (?P<value>(?=[^\s"']{{0,200}}[0-9])(?=[^\s"']{{0,200}}[A-Za-z])[A-Za-z0-9_./+=~:%-]{{20,}})""",
     re.VERBOSE | re.IGNORECASE,
 )
 
-_HINTS = ("key", "pass", "secret", "token", "cred", "auth", "cookie", "sig", "nonce", "--api", "--admin")
+_HINTS = (
+    "key", "pass", "pw", "secret", "token", "cred", "auth", "cookie", "sig", "nonce", "--",
+)  # fmt: skip
+_PASSWORD_HINTS = ("pass", "pw", "rediscli")
 """Where none of these stands, no name above does: asking for them first makes most texts ten times cheaper."""
 
 # Already harmless: nothing, a reference to the environment, or what an earlier pass left.
@@ -110,8 +128,11 @@ def mask_secrets(text: str) -> str:
     named = any(hint in lowered for hint in _HINTS)
     if named:
         text = _COOKIE.sub(rf"\1{MASK}", text)
-        text = _FLAG.sub(_mask_flag, text)
+        text = _FLAG.sub(_mask_flag, _mask_mistyped(text))
         text = _STRONG_ASSIGNED.sub(_mask_value, text)
+        text = _VARIABLE.sub(_mask_value, text)
+    if any(hint in lowered for hint in _PASSWORD_HINTS):
+        text = _PASSWORD_ASSIGNED.sub(_mask_value, text)
     for pattern, mask in _SHAPES:
         text = pattern.sub(mask, text)
     return _WEAK_ASSIGNED.sub(_mask_value, text) if named else text
@@ -127,7 +148,8 @@ def mask_argv(argv: Iterable[str]) -> tuple[str, ...]:
         else:
             masked.append(mask_secrets(word))
         found = _FLAG.fullmatch(f"{word} x")
-        flag = found["name"] if found and "=" not in word else ""
+        slip = word.startswith("--") and is_mistyped(word[2:])
+        flag = word[2:] if slip else found["name"] if found and "=" not in word else ""
     return tuple(masked)
 
 
@@ -148,7 +170,7 @@ _IS_FLAG = re.compile(r"--[A-Za-z][\w-]*(?:=.*)?", re.DOTALL)
 
 _CLOSERS = ",;)]}"
 """What may stand right behind a bare value without being part of it."""
-_STRONG_NAME = re.compile(rf"[\w.-]*(?:{_STRONG})", re.VERBOSE | re.IGNORECASE)
+_STRONG_NAME = re.compile(rf"[\w.-]*(?:{_STRONG} | {PASSWORD})", re.VERBOSE | re.IGNORECASE)
 
 
 def _mask_value(found: re.Match[str]) -> str:
@@ -159,6 +181,12 @@ def _mask_value(found: re.Match[str]) -> str:
     if quote:
         return f"{found['key']}{quote[0]}{MASK}{quote[0]}"
     return f"{found['key']}{MASK}{'' if value.startswith('[') else _closers(value)}"
+
+
+def _mask_mistyped(text: str) -> str:
+    for name in {name for name in _ANY_FLAG.findall(text) if is_mistyped(name)}:
+        text = re.sub(rf"(?P<key>(?<!-)--(?P<name>{name}){_GAP})(?P<value>{_VALUE})", _mask_flag, text)
+    return text
 
 
 def _mask_flag(found: re.Match[str]) -> str:

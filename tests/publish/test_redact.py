@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from responder.advise.flags import FlagTable
 from responder.publish.redact import Policy, redact_incident, redact_text
 from responder.publish.secrets import MASK, mask_argv
 from tests.publish.incidents import seed_incident
@@ -58,7 +59,17 @@ NAMES = (
     "api_key", "admin_api_key", "OPENAI_API_KEY", "apiKey", "api-key", "password", "ssl_keyfile_password", "passwd",
     "AWS_SECRET_ACCESS_KEY", "aws_session_token", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "hf_token", "access_token",
     "refresh_token", "client_secret", "secret_key", "passphrase", "WANDB_API_KEY", "GITHUB_TOKEN", "auth_token",
+    "MYSQL_PWD", "REDIS_PASS", "redis_pass", "PGPASSWORD", "DB_PASS", "REDISCLI_AUTH", "LDAP_BIND_PW", "smtp-pass",
 )  # fmt: skip
+
+VARIABLES = ("SOME_SERVICE_TOKEN", "NOTION_TOKEN", "NEW_SERVICE_PASS", "X_PWD", "BROKER_AUTH", *NAMES)
+"""In the environment, whatever service they are for."""
+VARIABLE_CARRIERS = (
+    lambda name, secret: f"export {name}={secret}",
+    lambda name, secret: f"os.environ['{name}'] = {secret!r}",
+    lambda name, secret: f"env={{'{name}': {secret!r}}}",
+    lambda name, secret: json.dumps({name: secret}),
+)
 
 QUOTED_CARRIERS = (
     lambda name, secret: f"server_args=ServerArgs(model_path='m', {name}={secret!r}, tp_size=2)",
@@ -82,6 +93,9 @@ FLAG_CARRIERS = (
     lambda secret: f"sglang serve --admin-api-key {shlex.quote(secret)}",
     lambda secret: f"sglang serve --ssl-keyfile-password {shlex.quote(secret)} --tp 2",
     lambda secret: f"argv: {['sglang', 'serve', '--api-key', secret, '--tp', '2']!r}",
+    lambda secret: f"launch_server.py: error: unrecognized arguments: --api-ky {shlex.quote(secret)}",
+    lambda secret: f"sglang serve --pasword={shlex.quote(secret)}",
+    lambda secret: f"argv: {['sglang', 'serve', '--hf-tokne', secret, '--tp', '2']!r}",
 )
 HEADER_CARRIERS = (
     lambda secret: f"curl -H 'Authorization: Bearer {secret}' http://localhost:30000/health",
@@ -98,6 +112,9 @@ HEADER_CARRIERS = (
 planted = st.one_of(
     st.tuples(st.sampled_from(QUOTED_CARRIERS), st.sampled_from(NAMES), opaque).map(lambda p: (p[0](p[1], p[2]), p[2])),
     st.tuples(st.sampled_from(BARE_CARRIERS), st.sampled_from(NAMES), word).map(lambda p: (p[0](p[1], p[2]), p[2])),
+    st.tuples(st.sampled_from(VARIABLE_CARRIERS), st.sampled_from(VARIABLES), word).map(
+        lambda p: (p[0](p[1], p[2]), p[2])
+    ),
     st.tuples(st.sampled_from(FLAG_CARRIERS), opaque.filter(lambda s: s[0] != "-")).map(lambda p: (p[0](p[1]), p[1])),
     st.tuples(st.sampled_from(HEADER_CARRIERS), mixed(24)).map(lambda p: (p[0](p[1]), p[1])),
     st.tuples(st.sampled_from(("model {} loaded", "x={}", "({})", '"{}"', "a {}, b")), shaped).map(
@@ -189,6 +206,21 @@ def test_a_flag_that_argparse_takes_in_short_is_masked_too() -> None:
     assert "sesame" not in redact_text("sglang serve --api-k sesame --admin-api sesame --ssl-keyfile-p sesame")
 
 
+@pytest.mark.parametrize(
+    "flag", ["--api-ky", "--apy-key", "--api-kye", "--api-keey", "--api_ke_y", "--hf-tokn", "--pasword"]
+)
+def test_a_flag_with_one_letter_astray_is_masked_in_a_text_and_in_an_argv(flag: str) -> None:
+    assert "sesame" not in redact_text(f"error: unrecognized arguments: {flag} sesame")
+    assert "sesame" not in " ".join(mask_argv(["sglang", flag, "sesame"]))
+
+
+def test_no_flag_of_any_release_is_taken_for_another_that_holds_a_secret() -> None:
+    table = FlagTable.load()
+    names = {name for release in table.releases for flag in table.release(release).flags for name in flag.names}
+    masked = {name for name in names if redact_text(f"sglang serve {name} opaque") != f"sglang serve {name} opaque"}
+    assert masked == {"--api-key", "--admin-api-key", "--ssl-keyfile-password"}
+
+
 # --- Prompts ---------------------------------------------------------------------------------------------------------
 
 PROMPT_CARRIERS = (
@@ -243,6 +275,9 @@ KeyError: 'model.layers.0.self_attn.qkv_proj.weight_scale'
 OSError: You are trying to access a gated repo. Make sure to have access to it and pass a token.
 huggingface_hub.errors.GatedRepoError: 401 Client Error. Request ID: Root=1-6750a1b2-3c4d5e6f7a8b9c0d1e2f3a4b
 per_token_group_quant, num_experts_per_tok: 8, per-token quantization, invalid_token: 17, is_valid_token=abc
+PWD=/root OLDPWD=/sgl-workspace forward_pass=12 post_grad_custom_post_pass=PostGradPassManager() enable_pass: True
+IMAGE_TOKEN="<image>" IMAGE_TOKEN = DEFAULT_IMAGE_TOKEN NUM_TOKEN=4096 SGLANG_USE_TOKEN=true --max-total-tokens 4096
+sort_key=lambda x: x.rid, CACHE_KEY=layer_17 num_tokens=4096 --api-version 2 --tokenizer-mode auto --host localhost
 docker run --gpus all --user 1000:1000 lmsysorg/sglang:v0.5.23 -p 30000:30000
 http://10.0.0.5:30000/health s3://bucket/path@v2 git+https://github.com/sgl-project/sglang@main
 RuntimeError: Prompt length 4097 exceeds; input.shape=[4096, 7168] text_config hf_transformers_utils hf_overrides={}
@@ -294,7 +329,7 @@ HOSTILE = (
     "token=" * 17_000, "-" * 100_000, "--a" * 33_000, "\\" * 100_000, "secret" + "\\" * 100_000, "eyJ-" * 25_000,
     "password='" + "\\" * 99_999, "Chat" * 25_000, "api_key=" + ")" * 100_000 + "x", "'prompt" * 14_000,
     "-----BEGIN PRIVATE KEY-----" * 3_700, "a://" * 25_000, "-u " + "=" * 100_000, "x" * 100_000, "--api-key " * 10_000,
-    "--a" * 33_000 + "key",
+    "--a" * 33_000 + "key", "_TOKEN=" * 14_000, "redis_pass" * 10_000, "--api-ky " * 11_000, "_PASS='" * 14_000,
 )  # fmt: skip
 
 

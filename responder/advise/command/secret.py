@@ -10,13 +10,15 @@ from dataclasses import dataclass
 
 from responder.advise.command.launch import MOST_LAYERS, Command
 from responder.advise.command.shell import CommandError, Edit, Word, apply, encode, simple_commands
+from responder.nouns.secret_names import PASSWORD, is_mistyped
 
 _STRONG = re.compile(
-    r"""--?(?:api(?:-k(?:ey?)?)?|admin(?:-[a-z-]*)?|ssl-keyfile-p[a-z]*)     # what argparse takes for them, cut short
+    rf"""--?(?:api(?:-k(?:ey?)?)?|admin(?:-[a-z-]*)?|ssl-keyfile-p[a-z]*)    # what argparse takes for them, cut short
+      | (?:.*[-_.])?{PASSWORD}
       | (?:.*[-_.])?(?:
           (?:api|admin|access|account|secret|private|signing|encryption|watermark|service|license|master)
             [-_]?key(?:[-_]?(?:id|b))?
-        | apikey | key[-_]?file[-_]?pass\w* | pass(?:word|wd|phrase) | secrets? | credentials?
+        | apikey | key[-_]?file[-_]?pass\w* | \w*pass(?:word|wd|phrase) | secrets? | credentials?
       )""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -41,7 +43,7 @@ _PLAIN = re.compile(r"(?:[\d.]+|true|false|none|null|yes|no|on|off)?", re.IGNORE
 
 def names_a_secret(name: str, value: str = "x") -> bool:
     """Whether `value` under this name (a flag, a variable, a JSON key) is a secret."""
-    if _STRONG.fullmatch(name):
+    if _STRONG.fullmatch(name) or (name.startswith("--") and is_mistyped(name[2:])):
         return True
     return _WEAK.fullmatch(name) is not None and not _PLAIN.fullmatch(value)
 
