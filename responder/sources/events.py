@@ -26,7 +26,7 @@ EventKind = Literal[
 - `released`: a rotated or deleted file stayed quiet long enough and was closed
 - `missing`: nothing at this path (yet); `unreadable`: permission denied, a folder, a device; both said once, until
   `readable` takes it back
-- `ignored`: compressed or binary; costs nothing until it is replaced
+- `ignored`: compressed or binary; costs nothing until it is replaced, or (binary) goes on as text: then `readable`
 - `line-cut`: a line reached the length limit
 - `watch-failed`: no early wake-ups for this folder; the poll finds everything all the same
 - `stale`: the file system lost the handle (NFS); opened again

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from responder.sources.archive import DEFAULT_LIMITS, DamagedArchiveError, Limits, decompressed
 from responder.sources.block import Block
 from responder.sources.events import SourceEvent, SourceEvents, ignore_events
-from responder.sources.framing import MAX_PIECES, as_utf8, divide, encoding_of, not_text
+from responder.sources.framing import BINARY, END_SAMPLE, MAX_PIECES, as_utf8, divide, encoding_of, is_text, not_text
 from responder.sources.identity import MARKER_SIZE, mark
 from responder.sources.wrappers import Unwrapper
 from responder.sources.wrappers.newest_first import oldest_first
@@ -153,7 +153,8 @@ def _opened(path: str, stdin: BinaryIO | None) -> Iterator[BinaryIO]:
 def _blocks(path: str, raw: BinaryIO, events: SourceEvents, limits: Limits) -> Iterator[Block]:
     pieces = decompressed(raw, limits, BLOCK)
     start = _first(path, pieces, events)
-    if (what := not_text(start[:_SAMPLE])) != "":
+    what = not_text(start[:_SAMPLE])
+    if what and not (what == BINARY and _ends_as_text(raw)):
         raise UnreadableError(path, f"{what}, not a log")
     encoding = encoding_of(start)
     file_id, arrived = _identity(raw, start), _modified(raw)
@@ -203,6 +204,14 @@ def _identity(raw: BinaryIO, start: bytes) -> str:
     if info is None or not stat.S_ISREG(info.st_mode):
         return f"stream-{digest}"
     return f"{info.st_dev:x}-{info.st_ino:x}-0-{digest}"
+
+
+def _ends_as_text(raw: BinaryIO) -> bool:
+    """Whether a file on the disk that begins as no text ends as one: garbage before a log hides no log."""
+    info = _status(raw)
+    if info is None or not stat.S_ISREG(info.st_mode):
+        return False
+    return is_text(os.pread(raw.fileno(), END_SAMPLE, max(0, info.st_size - END_SAMPLE)))
 
 
 def _modified(raw: BinaryIO) -> float:

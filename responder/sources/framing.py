@@ -70,6 +70,11 @@ _MAGIC = {
     b"\x7fELF": "a program or a core dump",
     b"SQLite format 3\x00": "a database",
 }
+BINARY = "binary"
+"""What a file is that begins with what is no text and bears no known mark: it may still go on as text."""
+END_SAMPLE = 1024
+"""Bytes at the end of a binary file by which it is told whether it has become a text."""
+
 _PADDING = re.compile(rb"\0{8,}")
 _CONTROLS = bytes(b for b in range(0x20) if b not in b"\b\t\n\v\f\r\x1b") + b"\x7f"
 
@@ -86,7 +91,13 @@ def not_text(sample: bytes) -> str:
         return ""
     text = _PADDING.sub(b"", sample)
     controls = len(text) - len(text.translate(None, _CONTROLS))
-    return "binary" if controls >= 32 and controls > len(text) // 20 else ""
+    return BINARY if controls >= 32 and controls > len(text) // 20 else ""
+
+
+def is_text(sample: bytes) -> bool:
+    """Whether these bytes from the midst of a file are beyond doubt lines of text."""
+    text = _PADDING.sub(b"", sample)
+    return b"\n" in text and len(text.translate(None, _CONTROLS)) == len(text)
 
 
 @dataclass(slots=True)

@@ -10,6 +10,8 @@ import os
 from responder.sources.block import Block
 from responder.sources.events import SourceEvent, SourceEvents
 from responder.sources.framing import (
+    BINARY,
+    END_SAMPLE,
     MAX_LINE,
     MAX_PIECES,
     UTF8,
@@ -17,6 +19,7 @@ from responder.sources.framing import (
     as_utf8,
     divide,
     encoding_of,
+    is_text,
     may_become_mark,
     not_text,
 )
@@ -25,6 +28,8 @@ from responder.store.checkpoints import Checkpoint, Marker
 
 SAMPLE = 4096
 """Bytes at the start of a file by which its encoding is told, and binary from text."""
+LEAST_TEXT = 64
+"""Fewer new bytes of a binary file than that do not tell whether it has become a text."""
 KEPT_UNFINISHED = 4096
 """Bytes of an unfinished line that are remembered: they show that a file was rewritten, and are its last words."""
 
@@ -62,6 +67,8 @@ class GrowingFile:
         self.size = 0
         self.ignored = ""
         """Why nothing is read of it, if it is no text."""
+        self._binary_to = 0
+        """Where a binary file ended when it was last looked at: up to there it is passed over."""
         self.behind = False
         """There is, or may be, something to read."""
         self.taken = 0
@@ -205,7 +212,7 @@ class GrowingFile:
         blocks = [self._partial(self._unfinished, arrived)] if unsaid else []
         self.generation += 1
         self.file_id = self.ignored = ""
-        self.offset = self._pending = self._padding = self._shown = 0
+        self.offset = self._pending = self._padding = self._shown = self._binary_to = 0
         self._head, self._tail, self._unfinished = b"", NOTHING, b""
         self._inside, self._hold, self._before_padding, self.behind = False, None, None, True
         self.modified_ns = self._noticed_ns or self.modified_ns
@@ -267,6 +274,10 @@ class GrowingFile:
         if len(head) > len(self._head):
             self._head = head
             self.version += 1
+        if self.ignored == BINARY and self._goes_on_as_text():
+            self.ignored = ""
+            self._move_to(self._binary_to)
+            self._events(SourceEvent("readable", self.path, self.offset, "it goes on as text"))
         return not self.ignored
 
     def _begin(self) -> bool:
@@ -282,9 +293,21 @@ class GrowingFile:
 
     def _recognise(self, sample: bytes) -> None:
         self._encoding = encoding_of(sample)
-        self.ignored = not_text(sample)
+        what = "" if self.begun else not_text(sample)
+        self.ignored = "" if what == BINARY and self._goes_on_as_text() else what
         if self.ignored:
             self._events(SourceEvent("ignored", self.path, detail=self.ignored))
+
+    def _goes_on_as_text(self) -> bool:
+        """Whether what came since the last look at a binary file is text: garbage before a log hides no log."""
+        size = self.status().st_size
+        start = max(self._binary_to, size - END_SAMPLE)
+        if size - start < LEAST_TEXT:
+            return False
+        if is_text(os.pread(self._descriptor, size - start, start)):
+            return True
+        self._binary_to = size
+        return False
 
     def _move_to(self, offset: int) -> None:
         self.offset = offset

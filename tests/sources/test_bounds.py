@@ -125,6 +125,63 @@ def test_a_binary_file_that_is_replaced_by_a_log_is_read(tail: InProcess) -> Non
     assert texts(tail) == ["a1"]
 
 
+GARBAGE = bytes(range(256)) * 100
+
+
+def test_a_binary_file_that_goes_on_as_text_is_read_from_there(tail: InProcess) -> None:
+    """Whatever was written over the beginning of a log hides none of its later lines, restarts and kills included."""
+    log = tail.folder / "log"
+    append(log, GARBAGE)
+    tail.start(log, from_start=True)
+    assert tail.lines == []
+    lines = [f"line {n} of the log that follows" for n in range(9)]
+    append(log, f"\n{lines[0]}\n")  # too little to be sure of
+    tail.settle()
+    append(log, "".join(f"{line}\n" for line in lines[1:3]))
+    tail.settle()
+    assert texts(tail)[-3:] == lines[:3]
+    assert (tail.happened("ignored"), tail.happened("readable")) == (1, 1)
+    for end, piece in ((tail.stop, lines[3:6]), (tail.kill, lines[6:])):
+        end()
+        append(log, "".join(f"{line}\n" for line in piece))
+        append(log, GARBAGE[:11] + b"\n")
+        tail.start(log)
+        tail.settle()
+    found = [line for line in texts(tail) if line.startswith("line ")]
+    assert found == lines
+    assert tail.happened("ignored") == 1
+
+
+def test_a_text_behind_garbage_is_read_at_the_start(tail: InProcess) -> None:
+    """Whole where the start was asked for, and else from its end."""
+    whole, end = tail.folder / "whole", tail.folder / "end"
+    lines = [f"line {n} of a log that lay there already" for n in range(50)]
+    for log in (whole, end):
+        append(log, GARBAGE + b"\n" + "".join(f"{line}\n" for line in lines).encode())
+    tail.start(whole, from_start=True)
+    assert texts(tail)[-50:] == lines
+    tail.stop()
+    tail.lines.clear()
+    tail.start(whole, end)
+    append(end, "a1\n")
+    tail.settle()
+    assert texts(tail) == ["a1"]
+
+
+def test_a_restart_does_not_forget_that_a_file_is_binary(tail: InProcess) -> None:
+    """Nor that it may become a text."""
+    log = tail.folder / "log"
+    append(log, GARBAGE)
+    tail.start(log, from_start=True)
+    tail.stop()
+    append(log, GARBAGE)
+    tail.start(log)
+    assert tail.lines == []
+    append(log, "\n" + "a line that is long enough to tell the end of garbage\n" * 2)
+    tail.settle()
+    assert texts(tail)[-2:] == ["a line that is long enough to tell the end of garbage"] * 2
+
+
 def test_a_sparse_file_costs_nothing(tail: InProcess) -> None:
     """A hole of a terabyte is stepped over, before, between and behind the lines."""
     log = tail.folder / "log"

@@ -280,6 +280,10 @@ def test_what_is_no_log_is_refused_with_its_reason(tmp_path: Path) -> None:
         blocks(Path("/dev/null"))
 
 
+def test_a_log_that_begins_with_garbage_is_read(tmp_path: Path) -> None:
+    assert read(file(tmp_path, bytes(range(256)) * 100 + b"\n" + TEXT)).endswith(TEXT)
+
+
 def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
     path = file(tmp_path, b"x\n")
     path.chmod(0)
