@@ -1,5 +1,7 @@
 """Names that a secret stands under although no word in them says so: passwords cut short, and flags with a slip."""
 
+from functools import lru_cache
+
 PASSWORD = r"""(?:
     (?:admin|auth|basic|bind|broker|cert|database|db|ftp|http|imap|jdbc|keystore|kafka|ldap|mail|maria|mongo|mqtt|mysql
       |pg|postgres|proxy|rabbitmq|redis|registry|root|smtp|sql|ssh|store|sudo|user)[_-]?(?:pass|pwd|pw)
@@ -10,6 +12,7 @@ _MEANT = ("api-key", "admin-api-key", "ssl-keyfile-password", "hf-token", "passw
 """The flags of sglang's that hold a secret, and those that people take for sglang's."""
 
 
+@lru_cache(maxsize=1024)
 def is_mistyped(flag: str) -> bool:
     """Whether a flag, without its dashes, holds a secret but for one letter that is missing, too many, wrong or astray.
 
