@@ -17,8 +17,11 @@ from responder.advise.learn import parsed
 from responder.cli.config import read
 from responder.publish.dead_letters import undelivered
 from responder.publish.slack.token import Secret, TokenError, find_app_token, find_token, find_webhook
-from responder.run.config import Config, ServerConfig, state_dir
+from responder.run.config import Config, ServerConfig, state_dir, told_twice
 from responder.sources.clock import SystemClock
+
+ROOM = 4 << 20
+"""Bytes that must be free for the state to be written."""
 
 
 class Finding(NamedTuple):
@@ -63,10 +66,15 @@ def _findings(config: Config, online: bool) -> Iterator[Finding]:
 def _servers(config: Config) -> Iterator[Finding]:
     if not config.server:
         yield Finding("warn", "servers: none configured", "add a [[server]] with `name` and `logs`")
+    owners: dict[str, str] = {}
     for server in config.server:
         for pattern in server.logs:
-            found = glob.glob(pattern)  # noqa: PTH207 - Path.glob takes no absolute pattern
+            found = glob.glob(pattern, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
             unreadable = [name for name in found if not os.access(name, os.R_OK)]
+            for name in found:
+                owner = owners.setdefault(os.path.realpath(name), server.name)
+                if owner != server.name:
+                    yield Finding("fail", told_twice(owner, server.name, name))
             if unreadable:
                 yield Finding("fail", f"{server.name}: {unreadable[0]} is not readable", "see User= in the unit file")
             elif not found:
@@ -110,9 +118,11 @@ def _rules(config: Config) -> Iterator[Finding]:
 def _state(config: Config) -> Finding:
     folder = state_dir(config)
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if os.access(existing, os.W_OK):
-        return Finding("ok", f"state: {folder}")
-    return Finding("fail", f"state: {folder} cannot be written", "set [state] dir, or run as the daemon's user")
+    if not os.access(existing, os.W_OK):
+        return Finding("fail", f"state: {folder} cannot be written", "set [state] dir, or run as the daemon's user")
+    if shutil.disk_usage(existing).free < ROOM:
+        return Finding("fail", f"state: the disk of {folder} is full", "alerts wait until there is room; none is lost")
+    return Finding("ok", f"state: {folder}")
 
 
 def _slack(config: Config, online: bool) -> Iterator[Finding]:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from responder.cli.errors import BAD_CONFIG, UNAVAILABLE, USAGE, Failure
-from responder.run.config import DEFAULT_PATH, Config, ConfigError, Loaded, ServerConfig, load_config
+from responder.run.config import (
+    DEFAULT_PATH,
+    Config,
+    ConfigError,
+    Loaded,
+    ServerConfig,
+    load_config,
+    shared_log,
+    told_twice,
+)
 
 if TYPE_CHECKING:
     from responder.run.daemon import Daemon
@@ -62,6 +71,9 @@ def _loaded(path: Path | None, paths: tuple[str, ...]) -> Loaded:
         for one in paths:
             _refuse_folder(one)
         server = ServerConfig(name=_name(paths), logs=paths)
+        shared = shared_log((*loaded.config.server, server))
+        if shared is not None:
+            raise Failure(told_twice(*shared), BAD_CONFIG)
         config = Config(
             **{field: getattr(loaded.config, field) for field in Config.__struct_fields__ if field != "server"},
             server=(*loaded.config.server, server),

@@ -8,7 +8,8 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ import msgspec
 
 from responder.catalogue.problem import find_line
 from responder.nouns import Role
+from responder.sources.discovery import matches
 
 DEFAULT_PATH = Path("/etc/responder/responder.toml")
 
@@ -216,6 +218,25 @@ def _refuse_contradictions(name: str, text: str, config: Config) -> None:
         if not server.logs and not server.journal:
             line = find_line(text, server.name)
             raise ConfigError(f"{name}:{line}: server `{server.name}` has neither `logs` nor `journal` to follow")
+    shared = shared_log(config.server)
+    if shared is not None:
+        line = find_line(text, shared[-1], shared[1])
+        raise ConfigError(f"{name}:{line}: {told_twice(*shared)}")
+
+
+def shared_log(servers: Sequence[ServerConfig]) -> tuple[str, str, str] | None:
+    """Two servers that follow the same log, going by their names and globs, and what the second calls it."""
+    for one, other in combinations(servers, 2):
+        for theirs, others in product(one.logs, other.logs):
+            first, second = os.path.abspath(theirs), os.path.abspath(others)  # noqa: PTH100 (of a glob, too)
+            if matches(first, second) or matches(second, first):
+                return one.name, other.name, others
+    return None
+
+
+def told_twice(one: str, other: str, log: str) -> str:
+    """Why two servers must not follow the same log."""
+    return f"servers `{one}` and `{other}` both follow {log}: each fault would be told twice; a log belongs to one"
 
 
 def _told(name: str, text: str, message: str) -> str:

@@ -4,7 +4,7 @@ import glob
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from fnmatch import translate
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 RESCAN_PLAIN = 5.0
@@ -20,6 +20,22 @@ _COMPRESSED = re.compile(r"\.(gz|zst|xz|bz2|lz4|zip|Z|lzma)(\.(tmp|part))?$")
 def is_compressed(name: str) -> bool:
     """Whether a file by this name is an archive that is never followed: what it holds has been read before."""
     return _COMPRESSED.search(name) is not None
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether a glob finds this path where it is there: a `*` ends at a slash and begins no hidden name."""
+    return _match(path.split("/"), pattern.split("/"))
+
+
+def _match(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    if not patterns:
+        return not names
+    first, *rest = patterns
+    if first == "**":
+        return any(_match(names[skipped:], rest) for skipped in range(len(names) + 1))
+    if not names or (names[0].startswith(".") and not first.startswith(".")):
+        return False
+    return fnmatchcase(names[0], first) and _match(names[1:], rest)
 
 
 class Folder:
@@ -53,7 +69,6 @@ class _Glob:
     pattern: str
     plain: bool
     """Its folder has no wildcard, so that a change of the folder's own time tells of every new name."""
-    matcher: re.Pattern[str]
     found: list[str] = field(default_factory=list)
     looked: float = float("-inf")
     folder: "Folder" = field(init=False)
@@ -69,9 +84,7 @@ class Discovery:
         self.targets = tuple(dict.fromkeys(targets))
         self._literal = [t for t in self.targets if not glob.has_magic(t) or Path(t).exists()]
         self._globs = [
-            _Glob(t, not glob.has_magic(str(Path(t).parent)), re.compile(translate(t)))
-            for t in self.targets
-            if t not in self._literal
+            _Glob(t, not glob.has_magic(str(Path(t).parent))) for t in self.targets if t not in self._literal
         ]
         self._found: Set[str] = frozenset()
         self.changed = True
@@ -91,7 +104,7 @@ class Discovery:
         """The path or glob under which `path`, present or not, is followed; None if it is not."""
         if path in self._literal:
             return path
-        return next((g.pattern for g in self._globs if g.matcher.match(path)), None)
+        return next((g.pattern for g in self._globs if matches(path, g.pattern)), None)
 
     def folders(self) -> set[str]:
         """The folders in which names may appear."""

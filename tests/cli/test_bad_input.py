@@ -48,6 +48,18 @@ def test_one_clear_line(tmp_path, logs, arguments, status, says):
         ('[server]\nname = "a"\n', "[[server]], with two brackets"),
         ('[publish]\nexcerpt = "all"\n', ":2: `publish.excerpt`"),
         ('[[server]]\nname="a"\nlogs=["x"]\n[[server]]\nname="a"\nlogs=["y"]\n', "two servers are called `a`"),
+        (
+            '[[server]]\nname="a"\nlogs=["x"]\n[[server]]\nname="b"\nlogs=["./x"]\n',
+            ":6: servers `a` and `b` both follow ./x: each fault would be told twice",
+        ),
+        (
+            '[[server]]\nname="a"\nlogs=["/l/*.log"]\n[[server]]\nname="b"\nlogs=["/l/b.log"]\n',
+            "servers `a` and `b` both follow /l/b.log",
+        ),
+        (
+            '[[server]]\nname="a"\nlogs=["/l/a-1*.log"]\n[[server]]\nname="b"\nlogs=["/l/**/*.log"]\n',
+            "servers `a` and `b` both follow /l/**/*.log",
+        ),
         ('[[server]]\nname="a"\nlogs=["x"]\n[rules]\npaths=["/no/such"]\n', "/no/such: no such file or folder"),
         ('[[server]]\nname="a"\nlogs=["x"]\n[slack]\nchannel="#gpu"\n', "there is no token"),
     ],
@@ -59,6 +71,33 @@ def test_a_bad_configuration_is_told_with_its_line(tmp_path, toml, says):
     assert ran.returncode == 78, ran.stderr
     assert says in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_logs_in_a_folder_and_below_it_may_belong_to_two_servers(tmp_path):
+    path = tmp_path / "responder.toml"
+    path.write_text('[[server]]\nname="a"\nlogs=["/l/*.log"]\n[[server]]\nname="b"\nlogs=["/l/b/*.log"]\n')
+    ran = responder("config", "show", "--config", str(path))
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_log_that_two_servers_reach_by_two_names_is_found_by_check(tmp_path):
+    (tmp_path / "a.log").touch()
+    (tmp_path / "link").symlink_to("a.log")
+    path = tmp_path / "responder.toml"
+    path.write_text(
+        f'[[server]]\nname="a"\nlogs=["{tmp_path}/a.log"]\n[[server]]\nname="b"\nlogs=["{tmp_path}/link"]\n'
+    )
+    ran = responder("check", "--config", str(path))
+    assert f"fail  servers `a` and `b` both follow {tmp_path}/link" in ran.stdout
+    assert ran.returncode == 69
+
+
+def test_a_path_that_a_configured_server_follows_is_refused(tmp_path):
+    path = tmp_path / "responder.toml"
+    path.write_text(f'[[server]]\nname="a"\nlogs=["{tmp_path}/*.log"]\n')
+    ran = responder("run", "--config", str(path), "--state", str(tmp_path / "state"), str(tmp_path / "b.log"))
+    assert ran.returncode == 78
+    assert f"servers `a` and `b` both follow {tmp_path}/b.log" in ran.stderr
 
 
 def test_an_invalid_token_is_told_without_showing_it(tmp_path):

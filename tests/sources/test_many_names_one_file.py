@@ -52,6 +52,22 @@ def test_45_same_file_two_globs(tail: InProcess) -> None:
     assert sorted(texts(tail)) == ["a1", "a2", "a3", "b1"]
 
 
+def test_45_a_glob_that_does_not_find_a_file_does_not_follow_it_after_a_restart_either(tail: InProcess) -> None:
+    """A star ends at a slash: what lies in the folder below is another's."""
+    (tail.folder / "below").mkdir()
+    log, other = tail.folder / "a.log", tail.folder / "below" / "b.log"
+    append(log, "a1\n")
+    append(other, "b1\n")
+    tail.start(tail.folder / "*.log", tail.folder / "**" / "b.log", from_start=True)
+    assert sorted(texts(tail)) == ["a1", "b1"]
+    tail.stop()
+    append(log, "a2\n")
+    append(other, "b2\n")
+    tail.start(tail.folder / "*.log")
+    tail.pause(1.0)
+    assert sorted(texts(tail)) == ["a1", "a2", "b1"]
+
+
 def test_46_rotated_gz_appears(tail: InProcess) -> None:
     """A rotated file that is compressed under the glob is not read again."""
     log, rotated = tail.folder / "log", tail.folder / "log.1"
