@@ -6,7 +6,8 @@ In a test, `with FakeSlack() as slack:` and `slack.base_url`.  As a process, `py
 A fault is a word: `429:2` (Retry-After 2 s), `500`, `drop-before` and `drop-after` (the connection breaks before or
 after the message was accepted), `slow:3` (the answer takes 3 s), `html` (a proxy's page instead of Slack),
 `error:token_revoked` (any error code), `half` (the answer is cut off).  Faults are used up in order, one per call that
-changes something; `history/…` in front of a word makes it wait for a look into the history instead.
+changes something; `history/…` in front of a word makes it wait for a look into the history instead, and `after/…` lets
+Slack take the message first, so that only its answer is lost: `after/500`.
 """
 
 import argparse
@@ -443,7 +444,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _with_fault(self, method: str, answer: Callable[[], tuple[int, bytes, dict[str, str]]]) -> None:
         slack = self.server.slack
-        fault, _, detail = slack.next_fault(method).partition(":")
+        word = slack.next_fault(method)
+        if word.startswith("after/"):
+            answer()
+        fault, _, detail = word.removeprefix("after/").partition(":")
         if fault == "drop-before":
             self._drop()
         elif fault == "429":

@@ -10,6 +10,8 @@ from slack_sdk.models.blocks import Block
 TEXT_LIMIT = 40_000
 TOTAL_LIMIT = 13_000
 """Not documented; above it Slack answers `msg_blocks_too_long`."""
+MARKDOWN_LIMIT = 12_000
+"""Of all markdown blocks of a message together."""
 KNOWN = frozenset({"header", "section", "context", "divider", "actions", "image", "rich_text", "markdown"})
 _ELEMENTS = {
     "rich_text": {"rich_text_section", "rich_text_list", "rich_text_preformatted", "rich_text_quote"},
@@ -74,6 +76,9 @@ def _live(text: str) -> Iterator[str]:
 def _errors(blocks: list[Any]) -> Iterator[dict[str, str]]:
     if len(blocks) > 50:
         yield _error("/blocks", "no more than 50 items allowed")
+    markdown = [block for block in blocks if isinstance(block, dict) and block.get("type") == "markdown"]
+    if sum(len(str(block.get("text", ""))) for block in markdown) > MARKDOWN_LIMIT:
+        yield _error("/blocks", f"no more than {MARKDOWN_LIMIT} characters of markdown")
     ids = [block.get("block_id") for block in blocks if isinstance(block, dict) and block.get("block_id")]
     if len(ids) != len(set(ids)):
         yield _error("/blocks", "block_id is not unique")
@@ -151,7 +156,12 @@ def _actions(pointer: str, block: dict[str, Any]) -> Iterator[dict[str, str]]:
     elements = block.get("elements") or []
     if not 1 <= len(elements) <= 25:
         yield _error(f"{pointer}/elements", "1 to 25 items")
+    names = [element.get("action_id") for element in elements]
+    if len(names) != len(set(names)) and None not in names:
+        yield _error(f"{pointer}/elements", "action_id is not unique")
     for n, element in enumerate(elements):
+        if len(element.get("action_id") or "") > 255:
+            yield _error(f"{pointer}/elements/{n}/action_id", "must be less than 256 characters")
         if element.get("type") == "button":
             yield from _text(f"{pointer}/elements/{n}/text", element.get("text"), 75, {"plain_text"})
             if len(element.get("value", "")) > 2000:

@@ -18,7 +18,10 @@ from tests.fake_slack import APP_TOKEN, TOKEN, FakeSlack
 from tests.publish.conftest import Clock, Rig
 from tests.publish.incidents import seed_incident
 
-PASSING = ("429:3", "500", "502", "503", "504", "drop-before", "drop-after", "html", "half", "slow:1.3")
+PASSING = (
+    "429:3", "500", "502", "503", "504", "drop-before", "drop-after", "html", "half", "slow:1.3",
+    "after/500", "after/html", "after/error:internal_error",
+)  # fmt: skip
 LASTING = (
     "token_revoked", "invalid_auth", "account_inactive", "missing_scope", "channel_not_found", "not_in_channel",
     "is_archived", "restricted_action", "not_allowed_token_type", "ekm_access_denied", "some_error_of_tomorrow",

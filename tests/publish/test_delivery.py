@@ -42,6 +42,12 @@ FAULTS = (
     "half",
     "slow:1.3",
     "error:fatal_error",
+    "after/500",
+    "after/502",
+    "after/504",
+    "after/html",
+    "after/error:fatal_error",
+    "after/error:internal_error",
 )
 
 
@@ -63,7 +69,7 @@ def test_a_fault_that_comes_three_times_ends_in_exactly_one_message(rig: Rig, sl
     assert len(slack.messages) == 1
 
 
-@pytest.mark.parametrize("fault", [f"history/{fault}" for fault in FAULTS])
+@pytest.mark.parametrize("fault", [f"history/{fault}" for fault in FAULTS if not fault.startswith("after/")])
 def test_a_fault_of_the_history_does_not_lead_to_a_second_message(rig: Rig, slack: FakeSlack, fault: str) -> None:
     slack.fail("drop-after", fault, fault)
     put(rig, channel="C0000ALERT")

@@ -32,6 +32,14 @@ def rich(*elements: dict[str, Any]) -> dict[str, Any]:
     return {"type": "rich_text", "elements": list(elements)}
 
 
+def button(n: int = 0, *, text: str = "x", **more: Any) -> dict[str, Any]:
+    return {"type": "button", "action_id": f"a{n}", "value": "x", "text": {"type": "plain_text", "text": text}} | more
+
+
+def actions(*buttons: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "actions", "elements": list(buttons)}
+
+
 @pytest.mark.parametrize(
     ("blocks", "error"),
     [
@@ -51,6 +59,15 @@ def rich(*elements: dict[str, Any]) -> dict[str, Any]:
         ([rich()], "invalid_blocks"),
         ([rich({"type": "rich_text_section", "elements": [{"type": "text", "text": ""}]})], "invalid_blocks"),
         ([rich({"type": "rich_text_preformatted", "elements": [{"type": "emoji", "name": "fire"}]})], "invalid_blocks"),
+        ([section("x") | {"block_id": "a" * 256}], "invalid_blocks"),
+        ([actions(button(text="x" * 76))], "invalid_blocks"),
+        ([actions(button(value="x" * 2001))], "invalid_blocks"),
+        ([actions(button(), button())], "invalid_blocks"),
+        ([actions(button(action_id="a" * 256))], "invalid_blocks"),
+        ([actions(*map(button, range(26)))], "invalid_blocks"),
+        ([actions()], "invalid_blocks"),
+        ([{"type": "markdown", "text": "x" * 6_500}] * 2, "invalid_blocks"),
+        ([actions(*map(button, range(25)))], ""),
         ([section("x" * 2900)] * 5, "msg_blocks_too_long"),
         ([section("x")], ""),
         (
