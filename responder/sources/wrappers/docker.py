@@ -5,6 +5,7 @@ Docker cuts a message at 16 KiB; every part but the last lacks the newline insid
 
 import json
 import re
+from operator import attrgetter
 
 import msgspec
 
@@ -12,16 +13,17 @@ from responder.sources.wrappers.layer import Layer, Piece, Said, epoch
 
 _HEAD = b'{"log":"'
 _AFTER_LOG = b'","stream":"'
-_REST = rb'(\w+)"(?:,"attrs":\{[^\n]*\})?,"time":"([^"]+)"\}\r?'
-_LINE_TAIL = re.compile(_AFTER_LOG + _REST + rb"\Z")
-_JOINT = re.compile(rb'\\n","stream":"(?<!\\\\n","stream":")[^\n]+\n(?:\{"log":"|\Z)')
-"""From the end of one message to the start of the next, where the message is a whole line.
-
-It begins with fixed bytes, for which `re` searches fast; hence the look behind after them.
-"""
-
+_LINE_TAIL = re.compile(_AFTER_LOG + rb'(\w+)"(?:,"attrs":\{[^\n]*\})?,"time":"([^"]+)"\}\r?\Z')
 _CUT_ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _STRING: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
+
+
+class _Message(msgspec.Struct, gc=False):
+    log: str
+
+
+_MESSAGES: msgspec.json.Decoder[_Message] = msgspec.json.Decoder(_Message)
+_TEXT = attrgetter("log")
 
 
 class DockerJson(Layer):
@@ -48,14 +50,14 @@ class DockerJson(Layer):
         return Piece(_unescape(body), complete=False, stream=stream)
 
     def whole(self, data: bytes) -> bytes | None:
-        # The messages laid end to end are one JSON string whose \n escapes are the line ends: one call decodes it.
-        if not data.startswith(_HEAD):
+        try:
+            texts = list(map(_TEXT, _MESSAGES.decode_lines(data)))
+            text = "".join(texts).encode()
+        except (msgspec.DecodeError, UnicodeError):  # a line that was cut, or is none of Docker's
             return None
-        messages, lines = _JOINT.subn(rb"\\n", data[len(_HEAD) :])
-        if b"\n" in messages:  # a joint takes one newline; this one belongs to none
-            return None
-        text = _unescape(messages)
-        return text if text.count(b"\n") == lines else None
+        framed = data.startswith(_HEAD) and 1 + data.count(b"\n" + _HEAD) == len(texts) == data.count(b"\n")
+        ended = text.count(b"\n") == len(texts) and all(message.endswith("\n") for message in texts)
+        return text if framed and ended else None
 
     def say(self, line: bytes) -> Said:
         match = _LINE_TAIL.search(line)

@@ -6,7 +6,7 @@
 import re
 
 from responder.sources.wrappers.layer import Layer, Said
-from responder.sources.wrappers.literal import Literal
+from responder.sources.wrappers.literals import Literals
 
 _TAG = (
     rb"(?:\((?:(?P<actor>[\w.:<>+/ -]{1,200}?) )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:-]+))?\) ?"
@@ -28,7 +28,7 @@ _REPEATED = re.compile(rb" \[repeated (\d+)x across cluster\](?: \(Ray deduplica
 
 _PID = re.compile(rb"pid=\d")
 _RANK = re.compile(rb"\[rank\d")
-_PID_BEGINS, _RANK_BEGINS = Literal(b"pid="), Literal(b"[rank")
+_BEGINNINGS = Literals(b"pid=", b"[rank")
 
 
 class Tags(Layer):
@@ -50,11 +50,11 @@ class Tags(Layer):
         return _REPEATED.sub(b"", text) if _COUNT in text else text
 
     def present(self, data: bytes) -> bool:
-        """Whether any line of `data` may carry a tag.  Costs little more than two searches for fixed bytes."""
-        if _RANK_BEGINS.stands_in(data) and _RANK.search(data):
-            return True
-        if not _PID_BEGINS.stands_in(data):
+        """Whether any line of `data` may carry a tag.  Costs little more than one search for fixed bytes."""
+        if not _BEGINNINGS.stand_in(data):
             return False
+        if _RANK.search(data):
+            return True
         for found in _PID.finditer(data):
             start = max(
                 data.rfind(b"\n", 0, found.start()), data.rfind(b"\r", max(0, found.start() - 256), found.start())
