@@ -15,7 +15,7 @@ Kind = Literal["post", "reply", "broadcast", "update"]
 State = Literal["queued", "sending", "ambiguous", "sent", "dead"]
 
 KEPT = 30 * 24 * 3600.0
-"""Seconds that finished rows are kept: a reply or an edit needs its post's timestamp."""
+"""Seconds that finished rows are kept; posts longer, for as long as there may be an edit or a reply to them."""
 
 _NAMES = (
     "key", "incident", "kind", "parent", "channel", "payload", "state", "attempts", "plain", "queued", "due",
@@ -100,12 +100,11 @@ def put_update(
         (_encode(payload), parent),
     )
     if waiting.rowcount == 0:
-        (count,) = connection.execute(
-            "SELECT count(*) FROM outbox WHERE parent = ? AND kind = 'update'", (parent,)
-        ).fetchone()
+        # By the newest row, not by how many there are: old ones are deleted, and a key that is taken queues nothing.
+        (newest,) = connection.execute("SELECT coalesce(max(number), 0) FROM outbox").fetchone()
         put(
             connection,
-            key=f"{parent}:update:{count + 1}",
+            key=f"{parent}:update:{newest + 1}",
             incident=incident,
             kind="update",
             channel=channel,
@@ -259,8 +258,12 @@ def loud_since(connection: sqlite3.Connection, since: float) -> int:
 
 
 def prune(connection: sqlite3.Connection, now: float, kept: float = KEPT) -> None:
-    """Delete rows that were finished long ago."""
-    connection.execute("DELETE FROM outbox WHERE state IN ('sent', 'dead') AND done < ?", (now - kept,))
+    """Delete rows that were finished long ago, but not the posts of incidents that are still known."""
+    connection.execute(
+        "DELETE FROM outbox WHERE state IN ('sent', 'dead') AND done < ?"
+        " AND key NOT IN (SELECT post FROM telling WHERE post IS NOT NULL)",
+        (now - kept,),
+    )
 
 
 def _bury_orphans(connection: sqlite3.Connection, now: float) -> None:

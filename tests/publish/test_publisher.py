@@ -105,6 +105,23 @@ def test_resolved_is_an_edit_and_back_again_is_a_broadcast(rig: Rig, publisher: 
     assert "🔴 Again:" in root["blocks"][0]["text"]["text"]
 
 
+def test_what_is_open_for_months_is_said_again_and_edited_to_its_end(
+    rig: Rig, publisher: Publisher, slack: FakeSlack
+) -> None:
+    offer(rig, publisher, seed_incident())
+    settle(rig, publisher)
+    loud = len(slack.messages)
+    rig.clock.now += outbox.KEPT + 24 * 3600
+    rig.die()
+    settle(rig, publisher)
+    assert len(slack.messages) == loud + 1
+    offer(rig, publisher, seed_incident(status="resolved", resolved_at="2027-01-30T13:20:00Z"))
+    settle(rig, publisher)
+    (root,) = slack.roots()
+    assert "✅ Resolved" in root["blocks"][0]["text"]["text"]
+    assert outbox.counts(rig.database.connection)["dead"] == 0
+
+
 def test_an_acknowledgement_shows_and_ends_with_the_resolution(
     rig: Rig, publisher: Publisher, slack: FakeSlack
 ) -> None:

@@ -125,6 +125,23 @@ def test_finished_rows_are_deleted_after_their_time_and_waiting_ones_never(datab
     assert (counts["sent"], counts["queued"]) == (0, 1)
 
 
+def test_edits_are_queued_however_many_of_those_before_were_deleted(database: Database) -> None:
+    put(database, "root")
+    settle(database, Outcome(key="root", state="sent", ts="1.2"))
+    for day in range(1, 6):
+        with database.transaction() as connection:
+            edit = {"text": f"edit of day {day}"}
+            outbox.put_update(connection, incident="i", parent="root", channel="c", payload=edit, now=float(day))
+        row = outbox.next_due(database.connection, float(day))
+        assert row is not None
+        assert row.payload == edit
+        settle(database, Outcome(key=row.key, state="sent"), now=float(day))
+        with database.transaction() as connection:
+            outbox.prune(connection, day + 0.5, kept=2.0)
+            connection.execute("INSERT OR IGNORE INTO telling (incident, post) VALUES ('i', 'root')")
+    assert outbox.get(database.connection, "root") is not None
+
+
 def test_only_what_pings_counts_against_the_cap(database: Database) -> None:
     put(database, "root", now=10.0)
     put(database, "reply", now=10.0, parent="root", kind="reply")
