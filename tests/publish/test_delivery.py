@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from responder.publish.slack import message, sender
 from responder.publish.slack.sender import PER_CHANNEL
@@ -264,10 +265,12 @@ def test_a_full_disk_delays_and_loses_nothing(rig: Rig, slack: FakeSlack, monkey
     def full(*_: object, **__: object) -> None:
         raise StoreUnavailableError("disk full")
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, capture_logs() as said:
         patch.setattr(outbox, "begin", full)
-        assert rig.delivery.pump() is not None
+        for _ in range(10):
+            assert rig.delivery.pump() is not None
         assert slack.calls == []
+    assert [line["event"] for line in said if line["log_level"] == "warning"] == ["the outbox waits for the disk"]
     rig.woken.clear()
     rig.delivery.pump()
     assert rig.woken.wait(10)

@@ -124,6 +124,7 @@ class Delivery:
         self._under_way: str | None = None
         self._unsettled: Outcome | None = None
         self._not_before = 0.0
+        self._disk_is_full = False
         self.failing: str | None = None
         """The last error, until a message gets through; for the health page and `responder check`."""
 
@@ -151,12 +152,14 @@ class Delivery:
         if self._presses is not None:
             self._presses.pump()
         try:
-            if not self._settle():
-                return None
-            return self._start_next()
+            again_at = self._start_next() if self._settle() else None
         except StoreUnavailableError as error:
-            log.warning("the outbox waits for the disk", error=str(error))
+            if not self._disk_is_full:  # said once, not at every wake-up: the disk is full enough
+                log.warning("the outbox waits for the disk", error=str(error))
+            self._disk_is_full = True
             return self._clock.wall() + FIRST_WAIT
+        self._disk_is_full = False
+        return again_at
 
     def close(self, patience: float) -> None:
         """At the end: give the row under way that many seconds, and note what became of it."""
