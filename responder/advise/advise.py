@@ -106,8 +106,8 @@ def _verified(remedies: tuple[Remedy, ...], known: Known, verify: Verifier | Non
             yield replace(remedy, verified="sglang") if accepted else remedy
             yield from remedies[at + 1 :]
             return
-        why = f"{remedy.why} sglang itself refuses this relaunch: {said.text.rstrip('.')}.".strip()
-        yield replace(remedy, applies="no", why=why, relaunch=None)
+        reason = f"sglang itself refuses this relaunch: {said.text.rstrip('.')}."
+        yield replace(remedy, applies="no", why=f"{remedy.why} {reason}".strip(), refused=reason, relaunch=None)
 
 
 def _with_log(host: Host, finding: Finding) -> Host:

@@ -59,7 +59,8 @@ def checked(option: Resolved, rules: tuple[Rule, ...], host: Host) -> Remedy:
     settled = settle(rules, option.after, host)
     if not settled.accepted:
         reason = f"The relaunch would be refused: {settled.left[0].rule.title}."
-        return replace(remedy, applies="no", why=f"{remedy.why} {reason}".strip(), relaunch=None)
+        why = f"{remedy.why} {reason}".strip()
+        return replace(remedy, applies="no", why=why, refused=reason, relaunch=None)
     known = host.gpu.sm is not None and host.server.version is not None
     remedy = replace(remedy, verified="catalogue" if known else "none")
     launched, _ = parsed(host.command)

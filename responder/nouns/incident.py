@@ -44,6 +44,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     fingerprint: str
     status: Status = "open"
+    acknowledged_by: str | None = None
     silenced_until: str | None = None
     resolved_at: str | None = None
     rule: str | None

@@ -41,4 +41,6 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """What to try if the failure recurs."""
     verified: Literal["sglang", "catalogue", "none"] = "none"
     """Who said that the relaunch passes: the real argument check, the rules of that release, or nobody."""
+    refused: str = ""
+    """Who refuses its relaunch, and why: sglang's own check or a rule.  It does not apply then."""
     relaunch: Relaunch | None = None

@@ -29,7 +29,7 @@ def _incident(incident: Incident) -> str:
     incident = msgspec.convert(inert_strings(msgspec.to_builtins(incident)), Incident)
     state = "" if incident.status == "open" else f" ({incident.status})"
     parts = [f"## {words.icon(incident)} {text(words.headline(incident))}{state}\n"]
-    parts.append(f"**{words.happened(incident)}.** {text(incident.cause)} ({words.SURE[incident.confidence]})\n")
+    parts.append(f"**{words.happened(incident)}.** {text(incident.cause)} ({words.sure(incident)})\n")
     if incident.status != "resolved":
         parts += _action(incident)
     parts.append(f"### Evidence\n\n{code(words.place(incident))}\n")
@@ -41,6 +41,9 @@ def _incident(incident: Incident) -> str:
     if others:
         parts.append(f"### {words.others_heading(words.advice(incident))}\n")
         parts += [part for remedy in others for part in _remedy(remedy)]
+    if words.refused(incident):
+        parts.append("### What was tried and refused\n")
+        parts.append(_list(f"{text(r.title.rstrip('.'))}: {text(r.refused)}" for r in words.refused(incident)))
     parts.append("### Facts\n")
     parts.append(
         "| | |\n|---|---|\n" + "\n".join(f"| {name} | {text(value)} |" for name, value in words.facts(incident))
@@ -60,7 +63,7 @@ def _action(incident: Incident) -> list[str]:
         for remedy in found.choices:
             parts += [*_remedy(remedy), *_relaunch(incident, remedy)]
         return parts
-    return [f"### Do this\n\n{words.UNKNOWN_REMEDY}\n"]
+    return [f"### Do this\n\n{words.unknown_remedy(incident)}\n"]
 
 
 def _remedy(remedy: Remedy) -> list[str]:

@@ -46,6 +46,7 @@ def render(incident: Incident, out: Console) -> None:
         _action(page, incident)
     _evidence(page, incident)
     _others(page, incident)
+    _refused(page, incident)
     _facts(page, incident)
     page.gap()
 
@@ -109,7 +110,7 @@ def _action(page: _Page, incident: Incident) -> None:
             _relaunch(page, incident, remedy)
     else:
         page.heading("Do this")
-        page.prose(words.UNKNOWN_REMEDY)
+        page.prose(words.unknown_remedy(incident))
 
 
 def _do_this(page: _Page, incident: Incident, remedy: Remedy) -> None:
@@ -181,6 +182,13 @@ def _others(page: _Page, incident: Incident) -> None:
     if rest:
         page.gap()
         page.prose(rest)
+
+
+def _refused(page: _Page, incident: Incident) -> None:
+    for n, remedy in enumerate(words.refused(incident)):
+        if n == 0:
+            page.heading("What was tried and refused")
+        page.prose(f"{remedy.title.rstrip('.')}: {remedy.refused}", lead="  · ")
 
 
 def _facts(page: _Page, incident: Incident) -> None:

@@ -28,15 +28,15 @@ PHASES: dict[Phase, str] = {
 }
 """How far the launch had come."""
 
-UNKNOWN_REMEDY = "No remedy is known. Read the evidence, and the lines around it in the log."
-"""What to do then."""
+_UNKNOWN_REMEDY = "No remedy is known. Read the evidence, and the lines around it in the log."
+_ALL_REFUSED = "No remedy is known that would start: what is known was tried, and refused. Read why, and the evidence."
 
-SURE: dict[Confidence, str] = {
+_SURE: dict[Confidence, str] = {
     "certain": "certain: the log says so",
     "likely": "likely: the log points there",
     "possible": "a guess: nothing in the log contradicts it",
 }
-"""How sure the diagnosis is."""
+_UNKNOWN = "unknown: no rule knows this failure"
 
 _HAPPENED: dict[Confidence, str] = {
     "certain": "What happened",
@@ -115,15 +115,36 @@ def headline(incident: Incident) -> str:
 
 
 def verb(incident: Incident) -> str:
-    """How the server failed, as the verb of its name."""
+    """How the server failed, and how often, as the verb of its name."""
+    times = f" {incident.attempts:,} times" if incident.attempts > 1 else ""
     if incident.phase in ("arguments", "init", "load", "capture", "warmup"):
-        return "did not start"
-    return {"serving": "failed while serving", "shutdown": "failed while stopping"}.get(incident.phase, "failed")
+        return f"failed to start{times}" if times else "did not start"
+    return f"failed{times}" + {"serving": " while serving", "shutdown": " while stopping"}.get(incident.phase, "")
 
 
 def happened(incident: Incident) -> str:
     """The heading above the cause; it tells a fact from a guess."""
-    return _HAPPENED[incident.confidence]
+    return _HAPPENED[incident.confidence] if incident.rule is not None else "What the log shows"
+
+
+def sure(incident: Incident) -> str:
+    """How sure the diagnosis is."""
+    return _SURE[incident.confidence] if incident.rule is not None else _UNKNOWN
+
+
+def refused(incident: Incident) -> list[Remedy]:
+    """Remedies that would have been the answer, had their relaunch not been refused."""
+    return [remedy for remedy in incident.remedies if remedy.refused]
+
+
+def unknown_remedy(incident: Incident) -> str:
+    """What to do where no remedy is left."""
+    return _ALL_REFUSED if refused(incident) else _UNKNOWN_REMEDY
+
+
+def acknowledged_by(incident: Incident) -> str:
+    """Who has it in hand, without the id that Slack knows them by; empty where nobody has."""
+    return inert_line(incident.acknowledged_by or "").partition(" (Slack ")[0]
 
 
 def wants_proof(incident: Incident) -> bool:
@@ -338,8 +359,9 @@ def facts(incident: Incident) -> list[tuple[str, str]]:
         ("sglang", release(server)),
         ("Failed", PHASES[incident.phase]),
         ("Launch command", command),
-        ("Diagnosis", f"{SURE[incident.confidence]}{' · ' + incident.rule if incident.rule else ''}"),
+        ("Diagnosis", f"{sure(incident)}{' · ' + incident.rule if incident.rule else ''}"),
         ("Seen", " · ".join([*counts(incident), times(incident)]).rstrip(" ·")),
+        ("In hand", acknowledged_by(incident)),
         ("Incident", incident.id),
         *(("Read more", url) for url in incident.references),
     ]

@@ -174,10 +174,9 @@ def as_people_left_it(connection: sqlite3.Connection, incident: Incident) -> Inc
     """The incident with the acknowledgement and the silence that people gave it."""
     until = silenced_until(connection, incident)
     stamp = datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds") if until else None
-    status = incident.status
-    if status == "open" and acknowledged_by(connection, incident.id):
-        status = "acknowledged"
-    return msgspec.structs.replace(incident, status=status, silenced_until=stamp)
+    by = acknowledged_by(connection, incident.id) if incident.status == "open" else None
+    status: Status = "acknowledged" if by else incident.status
+    return msgspec.structs.replace(incident, status=status, acknowledged_by=by, silenced_until=stamp)
 
 
 # --- What was said of it ---------------------------------------------------------------------------------------------

@@ -219,6 +219,16 @@ def symptom_incident() -> Incident:
     )
 
 
+def refused_incident() -> Incident:
+    """All that is known was put to sglang's own argument check, and refused."""
+    said = "sglang itself refuses this relaunch: ValueError: {} is not supported with cp_strategy zigzag."
+    refused = tuple(
+        msgspec.structs.replace(remedy, applies="no", relaunch=None, verified="catalogue", refused=said.format(word))
+        for remedy, word in ((FA3, "fa3"), (CP_OFF, "trtllm_mha"))
+    )
+    return seed_incident(id="51a7be9c03dd", remedies=refused, relaunch=None)
+
+
 def crash_loop_incident() -> Incident:
     """The same failure on eight ranks, launch after launch."""
     return seed_incident(

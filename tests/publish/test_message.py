@@ -21,7 +21,7 @@ from tests.slack_blocks import dangers, refusals, texts_of
 
 SAMPLES: tuple[Callable[[], Incident], ...] = (
     samples.seed_incident, samples.unknown_gpu_incident, samples.flags_only_incident, samples.hardware_incident,
-    samples.unrecognised_incident, samples.symptom_incident, samples.crash_loop_incident,
+    samples.unrecognised_incident, samples.symptom_incident, samples.crash_loop_incident, samples.refused_incident,
 )  # fmt: skip
 
 
@@ -68,7 +68,8 @@ def stuffed(text: str) -> Incident:
     )
     remedy = msgspec.structs.replace(
         incident.remedies[0],
-        title=text, why=text, steps=(text,) * 12, next=text, set={"--flag": text}, env={"X": text}, relaunch=relaunch,
+        title=text, why=text, steps=(text,) * 12, next=text, set={"--flag": text}, env={"X": text}, refused=text,
+        relaunch=relaunch,
     )  # fmt: skip
     evidence = msgspec.structs.replace(incident.evidence, path=text, text=text, excerpt=(text,) * 60)
     server = Server(
@@ -80,7 +81,7 @@ def stuffed(text: str) -> Incident:
         title=text, cause=text, evidence=evidence, captures={"x": text}, ranks=(text, "TP0", "TP1"),
         symptoms=(Symptom(rule="r", title=text, lines=3),) * 20, server=server, remedies=(remedy,) * 9,
         relaunch=relaunch, references=(text, f"https://x.example/{text}"),
-        first_seen=text, last_seen="2026-11-30T12:35:27",
+        acknowledged_by=text, first_seen=text, last_seen="2026-11-30T12:35:27",
         gpu=msgspec.structs.replace(incident.gpu, devices=(device,) * 8, detail=text, status="error"),
     )  # fmt: skip
 
@@ -132,7 +133,41 @@ def test_five_seconds_tell_what_broke_where_and_what_to_do() -> None:
 def test_a_guess_is_called_a_guess() -> None:
     assert "What happened" in texts_of(message.root(seed_incident()))
     assert "What probably happened" in texts_of(message.root(seed_incident(confidence="likely")))
-    assert "a guess" in texts_of(message.root(samples.unrecognised_incident()))
+    assert "a guess" in texts_of(message.root(seed_incident(confidence="possible")))
+
+
+def test_what_no_rule_knows_is_called_unknown_and_no_guess() -> None:
+    shown = texts_of(message.root(samples.unrecognised_incident()))
+    assert "What the log shows" in shown
+    assert "unknown: no rule knows this failure" in shown
+    assert "a guess" not in shown
+
+
+def test_the_line_itself_stands_beside_what_the_reader_has_to_judge() -> None:
+    unknown = samples.unrecognised_incident()
+    for doubtful in (unknown, seed_incident(confidence="likely"), seed_incident(remedies=(), relaunch=None)):
+        assert doubtful.evidence.text in texts_of(message.root(doubtful))
+    assert samples.SEED_LINE not in texts_of(message.root(seed_incident()))
+
+
+def test_a_crash_loop_says_in_its_headline_how_often() -> None:
+    assert "llama-70b failed to start 6 times: " in message.root(samples.crash_loop_incident())["text"].replace(
+        " (gpu-17)", ""
+    )
+    assert "failed to start 6 times" in message.root(samples.crash_loop_incident())["blocks"][0]["text"]["text"]
+    serving = change(samples.hardware_incident(), attempts=2)
+    assert "llama-70b failed 2 times while serving" in message.root(serving)["blocks"][0]["text"]["text"]
+
+
+def test_a_relaunch_that_sglang_refuses_is_told_in_the_thread_with_its_reason() -> None:
+    incident = samples.refused_incident()
+    root = texts_of(message.root(incident))
+    assert "python3 -m sglang.launch_server" not in root
+    assert "what is known was tried, and refused" in root
+    shown = texts_of(message.thread(incident)[-1])
+    assert "What was tried and refused" in shown
+    assert "Use FlashAttention 3 for prefill; context parallelism stays on: sglang itself refuses" in shown
+    assert "What was tried" not in "".join(texts_of(one) for one in message.thread(seed_incident()))
 
 
 def test_flags_without_a_command_are_no_command() -> None:

@@ -36,6 +36,7 @@ _PROOF = 600
 _LINE = 200
 _STEP = 300
 _FIELD = 160
+_NAME = 30
 
 _URL = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'()*+,;=%-]{1,300}")
 
@@ -147,7 +148,11 @@ def _incidents(count: int) -> str:
 
 
 def _sign(incident: Incident, again: bool) -> str:
-    state = {"acknowledged": " Acknowledged:", "resolved": " Resolved:"}.get(incident.status, "")
+    by = clip(words.acknowledged_by(incident), _NAME)
+    state = {
+        "acknowledged": f" Acknowledged by {by}:" if by else " Acknowledged:",
+        "resolved": " Resolved:",
+    }.get(incident.status, "")
     return words.icon(incident) + (" Again:" if again and incident.status == "open" else state)
 
 
@@ -170,7 +175,7 @@ def _action(incident: Incident) -> list[b.Block]:
         for remedy in shown:
             parts += _choice(incident, remedy, COMMAND_LIMIT // len(shown))
         return parts
-    return [b.prose(b.bold("\nDo this"), f"\n{words.UNKNOWN_REMEDY}")]
+    return [b.prose(b.bold("\nDo this"), f"\n{words.unknown_remedy(incident)}")]
 
 
 def _do_this(incident: Incident, remedy: Remedy) -> list[b.Block]:
@@ -229,7 +234,7 @@ def _reason(remedy: Remedy) -> str:
 
 
 def _fields(incident: Incident) -> list[tuple[str, str]]:
-    sure = words.SURE[incident.confidence]
+    sure = words.sure(incident)
     return [
         ("Where", mrkdwn(words.where(incident.server), _FIELD)),
         ("GPUs", mrkdwn(words.gpu(incident.gpu), _FIELD)),
@@ -241,9 +246,9 @@ def _fields(incident: Incident) -> list[tuple[str, str]]:
 def _context(incident: Incident) -> list[str]:
     seen = [mrkdwn(part, _FIELD) for part in words.counts(incident)]
     if incident.resolved_at:
-        seen.append(f"resolved {_date(incident.resolved_at)}")
+        seen.insert(0, f"resolved {_date(incident.resolved_at)}")
     elif incident.silenced_until:
-        seen.append(f"🔕 silenced until {_date(incident.silenced_until)}")
+        seen.insert(0, f"🔕 silenced until {_date(incident.silenced_until)}")
     place = inline_code(words.place(incident), 2 * _FIELD)
     return [*seen, _span(incident), place, inline_code(incident.id, _FIELD)]
 
@@ -316,7 +321,7 @@ def _long_commands(incident: Incident) -> list[Payload]:
 
 
 def _details(incident: Incident) -> Payload | None:
-    parts = [*_difference(incident), *_others(incident), *_facts(incident)]
+    parts = [*_difference(incident), *_others(incident), *_refused(incident), *_facts(incident)]
     if not parts:
         return None
     heading = parts[0]["elements"][0]
@@ -351,6 +356,12 @@ def _others(incident: Incident) -> list[b.Block]:
         parts += [b.steps(clip(step, _STEP) for step in remedy.steps[:4])] if remedy.steps else []
     parts += [b.prose("\n", clip(rest, 3 * _LINE))] if rest else []
     return parts
+
+
+def _refused(incident: Incident) -> list[b.Block]:
+    found = words.refused(incident)[:CHOICES]
+    lines = [f"{_title(remedy)}: {clip(inert_line(remedy.refused), 2 * _LINE)}" for remedy in found]
+    return [b.prose(b.bold("\nWhat was tried and refused")), b.steps(lines, ordered=False)] if lines else []
 
 
 def _facts(incident: Incident) -> list[b.Block]:
