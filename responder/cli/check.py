@@ -142,7 +142,10 @@ def _slack(config: Config, online: bool) -> Iterator[Finding]:
     yield Finding("warn" if found.warning else "ok", f"Slack: {found.source}", found.warning or "")
     if token is not None and not slack.channel:
         yield Finding("fail", "Slack: a token but no channel", "set [slack] channel")
-    elif online:
+        return
+    if config.slack.route and token is None:
+        yield Finding("warn", "[[slack.route]]: a webhook posts to one channel", "use a bot token")
+    if online:
         yield from _online(config, found)
 
 
@@ -176,7 +179,9 @@ def _online(config: Config, secret: Secret) -> Iterator[Finding]:
 
     host = socket.gethostname()
     if config.slack.channel and secret.value.startswith("xox"):
-        found = check_bot(client(secret, config.slack.base_url), config.slack.channel, host)
+        channels = list(dict.fromkeys([config.slack.channel, *(route.channel for route in config.slack.route)]))
+        bot = client(secret, config.slack.base_url)
+        found = check_bot(bot, channels, host, groups=bool(config.hub.usergroups))
     else:
         found = check_webhook(secret, host)
     for one in found:

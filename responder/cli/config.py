@@ -50,6 +50,10 @@ def lines(loaded: Loaded) -> list[str]:
                 told += ["", "# [[server]]", '# name = "llama-70b"', '# logs = ["/var/log/sglang/*.log"]']
         else:
             told += ["", f"[{section}]", *_table(value, section, loaded)]
+        if section == "slack":
+            told += [
+                line for route in value.route for line in ("", "[[slack.route]]", *_table(route, None, loaded.path))
+            ]
     return told
 
 
@@ -57,6 +61,8 @@ def _table(table: msgspec.Struct, section: str | None, source: Loaded | Path | N
     found = []
     for field in table.__struct_fields__:
         value = getattr(table, field)
+        if field == "route":
+            continue  # tables of their own, below
         origin = source.origins.get(f"{section}.{field}", "default") if isinstance(source, Loaded) else str(source)
         if value is None:
             found.append(f"# {field} is not set")

@@ -11,10 +11,11 @@ from typing import Any, Literal, cast, get_args
 import msgspec
 import structlog
 
-from responder.nouns import Incident, Severity
-from responder.publish.decision import Decision, Policy, Told, decide, tell
+from responder.nouns import Incident
+from responder.publish.decision import Decision, Policy, Reason, Told, decide, tell
 from responder.publish.redact import Policy as RedactionPolicy
 from responder.publish.redact import redact_incident
+from responder.publish.route import Route
 from responder.publish.slack import message
 from responder.store import incidents, outbox
 
@@ -23,26 +24,12 @@ log = structlog.get_logger(__name__)
 Mode = Literal["bot", "webhook", "none"]
 """A bot posts, edits and replies; a webhook only posts; `none` sends nothing and only tells `on_loud`."""
 
+_KEPT_BACK: tuple[Reason, ...] = ("info", "silenced", "cap")
+"""Reasons for which somebody may look for a message in vain; `hold` and `unchanged` pass by themselves."""
+_REMEMBERED = 1000
 _HOUR = 3600.0
 _HELD_WINDOW = {"bot": 3600.0, "webhook": 300.0}
 _HELD_DELAY = 30.0
-
-
-class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A channel for some incidents.  What is not given matches anything."""
-
-    channel: str
-    severities: tuple[Severity, ...] = ()
-    kinds: tuple[str, ...] = ()
-    servers: tuple[str, ...] = ()
-
-    def takes(self, incident: Incident) -> bool:
-        """Whether the incident goes here."""
-        return (
-            (not self.severities or incident.severity in self.severities)
-            and (not self.kinds or incident.kind in self.kinds)
-            and (not self.servers or incident.server.name in self.servers)
-        )
 
 
 class Publisher:
@@ -68,6 +55,8 @@ class Publisher:
         """Whether a hub listens for buttons: without one they would be dead."""
         self.on_loud = on_loud
         """Called, within the transaction, with each redacted incident that is posted or broadcast."""
+        self._quiet: dict[str, Reason] = {}
+        """Why nothing is said of an incident just now, so that its next thousand lines do not log it again."""
 
     def keep(self, connection: sqlite3.Connection, incident: Incident, now: float) -> None:
         """Store an incident and say nothing of it yet."""
@@ -116,6 +105,8 @@ class Publisher:
         loud = outbox.loud_since(connection, now - _HOUR)
         decision = decide(shown, told, now, self.posting, known=known, loud_last_hour=loud)
         log.debug("decided", incident=incident.id, action=decision.action, reason=decision.reason)
+        if decision.action != "nothing":
+            self._quiet.pop(incident.id, None)
         if decision.action == "post" or (decision.action == "broadcast" and told is not None and not told.own):
             self._say_first(connection, shown, told, decision, now)
         elif decision.action == "broadcast" and told is not None:
@@ -125,10 +116,18 @@ class Publisher:
         elif decision.reason == "cap" and told is None:
             self._hold_back(connection, shown, now)
         else:
-            if decision.reason in ("silenced", "cap"):
-                log.info("said nothing", incident=incident.id, rule=incident.rule, reason=decision.reason)
+            self._log_quiet(shown, decision.reason)
             incidents.look_at(connection, incident.id, decision.again_at)
         return decision
+
+    def _log_quiet(self, incident: Incident, reason: Reason) -> None:
+        """Why nothing is said, once for all that comes of it."""
+        if reason not in _KEPT_BACK or self._quiet.get(incident.id) == reason:
+            return
+        if len(self._quiet) >= _REMEMBERED:
+            self._quiet.clear()
+        self._quiet[incident.id] = reason
+        log.info("said nothing", incident=incident.id, rule=incident.rule, reason=reason)
 
     def _say_first(
         self, connection: sqlite3.Connection, incident: Incident, told: Told | None, decision: Decision, now: float

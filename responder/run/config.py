@@ -16,7 +16,8 @@ from typing import Any, Literal
 import msgspec
 
 from responder.catalogue.problem import find_line
-from responder.nouns import Role
+from responder.nouns import KINDS, Role
+from responder.publish.route import Route
 from responder.sources.discovery import matches
 
 DEFAULT_PATH = Path("/etc/responder/responder.toml")
@@ -54,6 +55,8 @@ class SlackConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     webhook_file: str | None = None
     buttons: bool = False
     """Put buttons under alerts: for a fleet with a `responder hub`, which listens for them."""
+    route: tuple[Route, ...] = ()
+    """Other channels for some of the alerts; the first that takes one gets it."""
 
 
 class HubConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -137,7 +140,7 @@ _SECTIONS: dict[str, type[msgspec.Struct]] = {
     "rules": RulesConfig,
 }
 
-_NOT_SETTINGS = frozenset({"RESPONDER_SLACK_TOKEN"})
+_NOT_SETTINGS = frozenset({"RESPONDER_SLACK_TOKEN", "RESPONDER_SLACK_ROUTE"})
 
 
 def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> Loaded:
@@ -218,6 +221,12 @@ def _refuse_contradictions(name: str, text: str, config: Config) -> None:
         if not server.logs and not server.journal:
             line = find_line(text, server.name)
             raise ConfigError(f"{name}:{line}: server `{server.name}` has neither `logs` nor `journal` to follow")
+    for route in config.slack.route:
+        for what, given, known in (("kind", route.kinds, KINDS), ("server", route.servers, names)):
+            for word in (word for word in given if word not in known):
+                near = difflib.get_close_matches(word, known, 1)
+                hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}"
+                raise ConfigError(f"{name}:{find_line(text, word)}: [[slack.route]] no {what} is `{word}`; {hint}")
     shared = shared_log(config.server)
     if shared is not None:
         line = find_line(text, shared[-1], shared[1])

@@ -247,7 +247,10 @@ def _sinks(
     sender.start()
     channel = config.slack.channel or "webhook"
     buttons = config.slack.buttons
-    return Publisher(channel, mode=mode, posting=posting, redaction=redaction, buttons=buttons), delivery
+    routes = config.slack.route if bot else ()
+    if config.slack.route and not bot:
+        log.warning("a webhook posts to one channel; the routes are not used", routes=len(config.slack.route))
+    return Publisher(channel, mode=mode, routes=routes, posting=posting, redaction=redaction, buttons=buttons), delivery
 
 
 def _slack(config: Config) -> tuple[Mode, Secret | None]:

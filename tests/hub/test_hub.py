@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from responder.hub.allow_list import FRESH
 from responder.publish.publisher import Publisher
 from responder.publish.slack import message
 from responder.store import incidents, presses
@@ -62,7 +63,7 @@ def test_acknowledging_shows_in_the_alert_and_says_who(host: Host, hub: HubAtHan
     incident = host.alert()
     hub.press(incident, "acknowledge")
     host.pass_time(1)
-    assert header(slack.roots()[0]).startswith("👀 Acknowledged")
+    assert header(slack.roots()[0]).startswith("👀 Acknowledged by ada: llama-70b")
     assert thread_texts(slack)[-1] == "👀 ada has it in hand."
     assert incidents.acknowledged_by(host.rig.database.connection, incident.id) == f"ada (Slack {ADA})"
     (press,) = presses.of(host.rig.database.connection, incident.id)
@@ -156,6 +157,20 @@ def test_members_of_a_group_may_and_a_group_that_cannot_be_asked_for_lets_nobody
     slack.usergroups[GROUP] = [BEN]
     hub.press(incident, "silence", user=BEN)
     assert len(incidents.silences(host.rig.database.connection, host.rig.clock.wall())) == 1
+
+
+def test_who_left_the_group_may_not_once_its_members_cannot_be_asked_for_again(
+    host: Host, hub: HubAtHand, slack: FakeSlack, clock: Any
+) -> None:
+    slack.scopes.add("usergroups:read")
+    slack.usergroups[GROUP] = [BEN]
+    incident = host.alert()
+    hub.press(incident, "silence", user=BEN)
+    assert slack.whispers == []
+    slack.usergroups.clear()
+    clock.now += FRESH + 1
+    hub.press(incident, "acknowledge", user=BEN)
+    assert "may not press" in slack.whispers[0]["text"]
 
 
 def test_a_name_that_shouts_is_shown_and_does_nothing(host: Host, hub: HubAtHand, slack: FakeSlack) -> None:

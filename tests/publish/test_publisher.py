@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+import structlog
 
 from responder.nouns import Incident
 from responder.publish.decision import Decision, Policy
-from responder.publish.publisher import Publisher, Route
+from responder.publish.publisher import Publisher
 from responder.publish.redact import Policy as RedactionPolicy
+from responder.publish.route import Route
 from responder.store import incidents, outbox
 from tests.fake_slack import FakeSlack
 from tests.publish.conftest import Clock, Rig
@@ -131,7 +133,7 @@ def test_an_acknowledgement_shows_and_ends_with_the_resolution(
         incidents.acknowledge(connection, seed_incident().id, "ada", rig.clock.wall())
     settle(rig, publisher, seconds=5 * 3600)
     (root,) = slack.roots()
-    assert "👀 Acknowledged" in root["blocks"][0]["text"]["text"]
+    assert "👀 Acknowledged by ada: llama-70b" in root["blocks"][0]["text"]["text"]
     assert not [reply for reply in slack.messages if reply.get("reply_broadcast")]
     offer(rig, publisher, seed_incident(status="resolved"))
     offer(rig, publisher, seed_incident(attempts=2))
@@ -166,6 +168,46 @@ def test_a_flood_of_incidents_ends_in_the_cap_and_one_message_that_counts_the_re
     (held,) = [root for root in roots if "held back" in root["text"]]
     assert "55 incidents held back" in held["blocks"][0]["text"]["text"]
     assert "… and 40 more" in texts_of(held)
+
+
+def test_incidents_held_back_at_once_are_counted_before_their_message_goes_out(rig: Rig, slack: FakeSlack) -> None:
+    publisher = Publisher("alerts", mode="bot", posting=Policy(cap_per_hour=1, hold=0.0))
+    for n in range(9):
+        offer(rig, publisher, seed_incident(id=f"incident-{n}"))
+    settle(rig, publisher)
+    (held,) = [root for root in slack.roots() if "held back" in root["text"]]
+    assert "8 incidents held back" in held["blocks"][0]["text"]["text"]
+    assert held["edits"] == 0
+
+
+def test_why_nothing_is_said_is_logged_once_however_many_lines_come(rig: Rig, publisher: Publisher) -> None:
+    now = rig.clock.wall()
+    with rig.database.transaction() as connection:
+        incidents.silence(connection, rule=seed_incident().rule, until=now + 3600, by="ada", now=now)
+    with structlog.testing.capture_logs() as logs:
+        for n in range(50):
+            offer(rig, publisher, seed_incident(lines=n + 1), wait=0.1)
+        offer(rig, publisher, seed_incident(id="quiet", severity="info"))
+    said = [(entry["incident"], entry["reason"]) for entry in logs if entry["event"] == "said nothing"]
+    assert said == [(seed_incident().id, "silenced"), ("quiet", "info")]
+    settle(rig, publisher, seconds=3601)
+    with structlog.testing.capture_logs() as logs:
+        offer(rig, publisher, seed_incident(severity="info", lines=99))
+    assert [entry["reason"] for entry in logs if entry["event"] == "said nothing"] == ["info"]
+
+
+def test_a_summary_stays_as_it_is_when_one_of_those_it_names_is_resolved(
+    rig: Rig, publisher: Publisher, slack: FakeSlack
+) -> None:
+    missed = [seed_incident(id=f"incident-{n}") for n in range(5)]
+    with rig.database.transaction() as connection:
+        publisher.summarise(connection, missed, "These stand in the logs.", rig.clock.wall())
+    settle(rig, publisher)
+    offer(rig, publisher, change(missed[3], status="resolved"), wait=60)
+    settle(rig, publisher)
+    (root,) = slack.roots()
+    assert root["edits"] == 0
+    assert "5 incidents" in root["blocks"][0]["text"]["text"]
 
 
 def test_what_was_missed_while_down_is_one_summary(rig: Rig, publisher: Publisher, slack: FakeSlack) -> None:

@@ -1,5 +1,6 @@
 """Whether Slack would take an alert: for `responder check --online`."""
 
+from collections.abc import Sequence
 from importlib import resources
 from typing import Literal
 
@@ -11,8 +12,29 @@ from responder.publish.slack.errors import CALL_ERRORS, Failure, read, read_stat
 from responder.publish.slack.token import Secret
 from responder.publish.slack.transport import TIMEOUT, client, is_id
 
-REQUIRED = "chat:write"
-_PUBLIC, _PRIVATE = "channels:history", "groups:history"
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bot is allowed to do, and what goes wrong without it."""
+
+    name: str
+    without: str
+    needed: Literal["always", "by name", "for groups"] = "always"
+    """`by name`: where a channel is not given by its id; `for groups`: where `[hub] usergroups` names who may press."""
+    fatal: bool = False
+
+
+_BLIND = "a message may come twice after a broken connection, and a button pressed at a hub elsewhere is not heard of"
+
+SCOPES = (
+    Scope(name="chat:write", without="nothing can be posted", fatal=True),
+    Scope(name="channels:history", without=f"in a public channel {_BLIND}"),
+    Scope(name="groups:history", without=f"in a private channel {_BLIND}"),
+    Scope(
+        name="channels:read", without="a public channel cannot be found by its name; or use its id", needed="by name"
+    ),
+    Scope(name="groups:read", without="a private channel cannot be found by its name; or use its id", needed="by name"),
+    Scope(name="usergroups:read", without="nobody of [hub] usergroups may press a button", needed="for groups"),
+)
 
 _MEND = {
     "invalid_auth": "the token is wrong or was revoked; copy the bot token again from the app's page",
@@ -38,22 +60,25 @@ def manifest() -> str:
     return resources.files("responder.publish.slack").joinpath("manifest.yaml").read_text(encoding="utf-8")
 
 
-def check_bot(bot: WebClient, channel: str, host: str) -> list[Finding]:
-    """Who the token is, which scope is missing, and whether a test message arrives in the channel."""
+def check_bot(bot: WebClient, channels: Sequence[str], host: str, *, groups: bool = False) -> list[Finding]:
+    """Who the token is, which scope is missing, and whether a test message arrives in each channel.
+
+    `groups`: user groups say who may press a button.
+    """
     try:
         answer = bot.auth_test()
     except CALL_ERRORS as error:
         return [_failed("the token", read(error))]
     findings = [Finding(status="ok", text=f"the token belongs to {answer.get('user')} in {answer.get('team')}")]
     headers = {str(name).lower(): value for name, value in dict(answer.headers).items()}
-    if "x-oauth-scopes" in headers:
-        findings += _scopes(str(headers["x-oauth-scopes"]), channel)
-    try:
-        posted = bot.chat_postMessage(channel=channel, **message.hello(host))
-    except CALL_ERRORS as error:
-        return [*findings, _failed(f"posting to {channel}", read(error))]
-    findings.append(Finding(status="ok", text=f"a test message stands in {channel}"))
-    return [*findings, *_history(bot, str(posted.get("channel")))]
+    granted = str(headers["x-oauth-scopes"]) if "x-oauth-scopes" in headers else None
+    missing = [] if granted is None else _missing(granted, channels, groups)
+    findings += [_lacking(scope) for scope in missing]
+    if any(scope.fatal for scope in missing):
+        return findings
+    if granted is not None and not missing:
+        findings.append(Finding(status="ok", text="no scope is missing"))
+    return [*findings, *(finding for channel in channels for finding in _test_message(bot, channel, host))]
 
 
 def check_hub(app_token: Secret, base_url: str) -> list[Finding]:
@@ -90,21 +115,22 @@ def check_webhook(webhook: Secret, host: str) -> list[Finding]:
     ]
 
 
-def _scopes(header: str, channel: str) -> list[Finding]:
-    granted = {scope.strip() for scope in header.split(",")}
-    findings = []
-    if REQUIRED not in granted:
-        findings.append(Finding(status="error", text=_add(REQUIRED, "without it nothing can be posted")))
-    for scope, kind in ((_PUBLIC, "public"), (_PRIVATE, "private")):
-        if scope not in granted:
-            why = f"without it a message in a {kind} channel may come twice after a broken connection"
-            findings.append(Finding(status="warning", text=_add(scope, why)))
-    if not is_id(channel):
-        for scope in ("channels:read", "groups:read"):
-            if scope not in granted:
-                why = f"without it the channel {channel} cannot be found by its name; or use its id (C…)"
-                findings.append(Finding(status="warning", text=_add(scope, why)))
-    return findings or [Finding(status="ok", text="no scope is missing")]
+def _missing(granted: str, channels: Sequence[str], groups: bool) -> list[Scope]:
+    have = {scope.strip() for scope in granted.split(",")}
+    needs = {"always": True, "by name": not all(map(is_id, channels)), "for groups": groups}
+    return [scope for scope in SCOPES if needs[scope.needed] and scope.name not in have]
+
+
+def _lacking(scope: Scope) -> Finding:
+    return Finding(status="error" if scope.fatal else "warning", text=_add(scope.name, f"without it {scope.without}"))
+
+
+def _test_message(bot: WebClient, channel: str, host: str) -> list[Finding]:
+    try:
+        posted = bot.chat_postMessage(channel=channel, **message.hello(host))
+    except CALL_ERRORS as error:
+        return [_failed(f"posting to {channel}", read(error))]
+    return [Finding(status="ok", text=f"a test message stands in {channel}"), *_history(bot, str(posted["channel"]))]
 
 
 def _history(bot: WebClient, channel_id: str) -> list[Finding]:
@@ -114,8 +140,8 @@ def _history(bot: WebClient, channel_id: str) -> list[Finding]:
         failure = read(error)
         if failure.needed is not None:
             return []  # said already, by name
-        return [Finding(status="warning", text=f"the channel's history cannot be read: {failure.error}")]
-    return [Finding(status="ok", text="the channel's history can be read")]
+        return [Finding(status="warning", text=f"the history of {channel_id} cannot be read: {failure.error}")]
+    return [Finding(status="ok", text=f"the history of {channel_id} can be read")]
 
 
 def _add(scope: str, why: str) -> str:
