@@ -15,6 +15,7 @@ from responder.cli.config import read
 from responder.cli.errors import UNAVAILABLE, Failure
 from responder.cli.show import show as show_incidents
 from responder.nouns import Incident, Status
+from responder.publish.inert import inert_line
 from responder.run.config import state_dir
 from responder.sources.clock import SystemClock
 from responder.store import incidents as store
@@ -47,9 +48,10 @@ def list_incidents(state: Path, status: Status | None, as_json: bool) -> None:
         return
     for incident in found:
         when = (incident.last_seen or "")[:19]
-        server = incident.server.name[:20]
+        server = inert_line(incident.server.name)[:20]
         click.echo(
-            f"{incident.id}  {incident.status:12} {incident.severity:8} {when:19}  {server:20}  {incident.title}"
+            f"{incident.id}  {incident.status:12} {incident.severity:8} {when:19}  {server:20}"
+            f"  {inert_line(incident.title)}"
         )
     if not found:
         click.echo("No incident is known.", err=True)

@@ -6,6 +6,8 @@ import sys
 
 import structlog
 
+from responder.publish.inert import inert_strings
+
 
 def configure_logging(*, as_json: bool | None = None) -> None:
     """Set up structlog.  `as_json` None decides by whether systemd reads our stderr."""
@@ -20,9 +22,15 @@ def configure_logging(*, as_json: bool | None = None) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            _inert,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def _inert(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """A file's name is anybody's text too, and these lines are read on a terminal."""
+    return {name: inert_strings(value) for name, value in event.items()}

@@ -1,10 +1,12 @@
 """Text from a log shows what it says and does nothing."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responder.publish.inert import inert, inert_line, mrkdwn, plain
+from responder.publish.inert import code, inert, inert_line, mrkdwn, plain
 from tests.publish.hostile import ACTIVE, HOSTILE
 from tests.slack_blocks import dangers
 
@@ -39,6 +41,18 @@ def test_ordinary_text_stays(text: str) -> None:
 def test_an_escape_sequence_goes_whole_and_the_text_around_it_stays() -> None:
     assert inert("a\x1b[31mred\x1b[0m b \x1b]0;title\x07c\x1b]52;c;xyz\x1b\\d") == "ared b cd"
     assert inert("\x1b[38;5;196mx") == "x"
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_text_formats_nothing(text: str) -> None:
+    assert not re.search(r"`|(?<!\w)([*_~])\S(?:.*\S)?\1(?!\w)", mrkdwn(text, 3000))
+    assert code(text, 3000).count("`") in (0, 2)
+
+
+@pytest.mark.parametrize(("text", "mark"), [("*bold*", "*"), ("_italics_", "_"), ("~struck~", "~"), ("`code`", "`")])
+def test_a_mark_of_slacks_is_shown_by_one_that_looks_like_it(text: str, mark: str) -> None:
+    assert mark not in mrkdwn(text, 99)
+    assert text.strip(mark) in mrkdwn(text, 99)
 
 
 def test_a_time_of_day_is_no_emoji_code() -> None:
