@@ -29,7 +29,7 @@ PHASES: dict[Phase, str] = {
 """How far the launch had come."""
 
 _UNKNOWN_REMEDY = "No remedy is known. Read the evidence, and the lines around it in the log."
-_ALL_REFUSED = "No remedy is known that would start: what is known was tried, and refused. Read why, and the evidence."
+_ALL_REFUSED = "No remedy is left: each that is known was tried, and refused."
 
 _SURE: dict[Confidence, str] = {
     "certain": "certain: the log says so",
@@ -114,6 +114,18 @@ def headline(incident: Incident) -> str:
     return f"{incident.server.name} {verb(incident)}: {incident.title}"
 
 
+def headline_with_host(incident: Incident) -> str:
+    """The same for where nothing else says on which host: `llama-70b (gpu-17) did not start: …`."""
+    host = f" ({incident.server.host})" if incident.server.host else ""
+    return f"{incident.server.name}{host} {verb(incident)}: {incident.title}"
+
+
+def common_host(incidents: Sequence[Incident]) -> str | None:
+    """The host that all of them are on; None where they are on several, or on one that nobody knows."""
+    hosts = {incident.server.host for incident in incidents}
+    return hosts.pop() if len(hosts) == 1 else None
+
+
 def verb(incident: Incident) -> str:
     """How the server failed, and how often, as the verb of its name."""
     times = f" {incident.attempts:,} times" if incident.attempts > 1 else ""
@@ -155,8 +167,7 @@ def wants_proof(incident: Incident) -> bool:
 
 def one_line(incident: Incident) -> str:
     """The whole alert on one line, for a notification or a screen reader."""
-    where = f" ({incident.server.host})" if incident.server.host else ""
-    line = f"{icon(incident)} {incident.server.name}{where} {verb(incident)}: {incident.title.rstrip('.')}."
+    line = f"{icon(incident)} {headline_with_host(incident).rstrip('.')}."
     if incident.status == "resolved":
         return f"{line} Resolved."
     found = advice(incident)

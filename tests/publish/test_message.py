@@ -159,15 +159,45 @@ def test_a_crash_loop_says_in_its_headline_how_often() -> None:
     assert "llama-70b failed 2 times while serving" in message.root(serving)["blocks"][0]["text"]["text"]
 
 
-def test_a_relaunch_that_sglang_refuses_is_told_in_the_thread_with_its_reason() -> None:
+REFUSED = "Use FlashAttention 3 for prefill; context parallelism stays on: sglang itself refuses this relaunch"
+
+
+def test_where_every_relaunch_is_refused_the_alert_says_by_whom_and_why() -> None:
     incident = samples.refused_incident()
     root = texts_of(message.root(incident))
     assert "python3 -m sglang.launch_server" not in root
-    assert "what is known was tried, and refused" in root
+    assert "each that is known was tried, and refused" in root
+    assert REFUSED in root
+
+
+def test_a_relaunch_that_is_refused_beside_one_that_is_not_is_told_in_the_thread() -> None:
+    refused = samples.refused_incident().remedies[0]
+    incident = seed_incident(remedies=(samples.CP_OFF, refused))
+    assert REFUSED not in texts_of(message.root(incident))
     shown = texts_of(message.thread(incident)[-1])
     assert "What was tried and refused" in shown
-    assert "Use FlashAttention 3 for prefill; context parallelism stays on: sglang itself refuses" in shown
-    assert "What was tried" not in "".join(texts_of(one) for one in message.thread(seed_incident()))
+    assert REFUSED in shown
+
+
+def test_what_stands_alone_in_the_channel_says_on_which_host() -> None:
+    incident = seed_incident()
+    assert "llama-70b (gpu-17) did not start" in texts_of(message.broadcast(incident, "repeat"))
+    assert "2 incidents on gpu-17 while" in texts_of(message.summary([incident] * 2, "These stand in the logs."))
+    assert "40 incidents on gpu-17 held back" in texts_of(message.held_back([incident] * 2, 40))
+    elsewhere = change(incident, server=msgspec.structs.replace(incident.server, host="gpu-18"))
+    both = texts_of(message.summary([incident, elsewhere], "These stand in the logs."))
+    assert "2 incidents while" in both
+    assert "llama-70b (gpu-17)" in both
+    assert "llama-70b (gpu-18)" in both
+
+
+def test_each_relaunch_that_somebody_asks_for_has_its_title_on_a_line_of_its_own() -> None:
+    payload = message.relaunches(seed_incident())
+    assert payload is not None
+    labels = payload["blocks"][0]["elements"][::2]
+    for label in labels:
+        shown = "".join(part["text"] for part in label["elements"])
+        assert re.fullmatch(r"\n?(Use FlashAttention 3|Turn context).*\nRelaunch with this; .*:", shown)
 
 
 def test_flags_without_a_command_are_no_command() -> None:

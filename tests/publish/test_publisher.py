@@ -166,7 +166,7 @@ def test_a_flood_of_incidents_ends_in_the_cap_and_one_message_that_counts_the_re
     roots = slack.roots()
     assert len(roots) == 6
     (held,) = [root for root in roots if "held back" in root["text"]]
-    assert "55 incidents held back" in held["blocks"][0]["text"]["text"]
+    assert "55 incidents on gpu-17 held back" in held["blocks"][0]["text"]["text"]
     assert "… and 40 more" in texts_of(held)
 
 
@@ -176,7 +176,7 @@ def test_incidents_held_back_at_once_are_counted_before_their_message_goes_out(r
         offer(rig, publisher, seed_incident(id=f"incident-{n}"))
     settle(rig, publisher)
     (held,) = [root for root in slack.roots() if "held back" in root["text"]]
-    assert "8 incidents held back" in held["blocks"][0]["text"]["text"]
+    assert "8 incidents on gpu-17 held back" in held["blocks"][0]["text"]["text"]
     assert held["edits"] == 0
 
 
@@ -219,7 +219,7 @@ def test_what_was_missed_while_down_is_one_summary(rig: Rig, publisher: Publishe
         offer(rig, publisher, incident)
     settle(rig, publisher)
     (root,) = slack.roots()
-    assert "30 incidents while responder was not running" in root["blocks"][0]["text"]["text"]
+    assert "30 incidents on gpu-17 while responder was not running" in root["blocks"][0]["text"]["text"]
     offer(rig, publisher, change(missed[3], attempts=5))
     settle(rig, publisher)
     assert "crash loop" not in slack.roots()[0]["text"]

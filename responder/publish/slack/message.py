@@ -68,21 +68,24 @@ def broadcast(incident: Incident, news: News) -> Payload:
     }[news]
     found = words.advice(incident)
     action = f"Do this: {found.now.title.rstrip('.')}." if found.now else words.no_action(incident)
-    line = f"{words.icon(incident)} {words.headline(incident)}"
+    line = f"{words.icon(incident)} {words.headline_with_host(incident)}"
     parts = [b.prose(b.bold(clip(inert_line(line), _LINE)), f"\n{sentence} {clip(inert_line(action), _LINE)}")]
     return _payload(f"{line}. {sentence} {action}", [b.rich(*parts)])
 
 
 def summary(incidents: Sequence[Incident], sentence: str) -> Payload:
     """What was found in the logs of a time without responder; `sentence` says which time that was."""
-    title = f"📋 {_incidents(len(incidents))} while responder was not running"
+    title = f"📋 {_incidents(len(incidents))}{_on_host(incidents)} while responder was not running"
     return _list(title, incidents[:LISTED], len(incidents), sentence)
 
 
 def held_back(first: Sequence[Incident], count: int) -> Payload:
     """What the hourly cap kept from being posted one by one: the first of them, and how many they are."""
     return _list(
-        f"📋 {_incidents(count)} held back", first, count, "There were too many in an hour to post each of them."
+        f"📋 {_incidents(count)}{_on_host(first)} held back",
+        first,
+        count,
+        "There were too many in an hour to post each of them.",
     )
 
 
@@ -98,15 +101,13 @@ def relaunches(incident: Incident) -> Payload | None:
     room = b.MESSAGE_LIMIT - 1000
     for remedy, relaunch in words.relaunches(incident):
         condition = _reason(remedy) if remedy.applies == "unknown" else ""
-        parts.append(b.prose("\n" if parts else "", f"{condition}: " if condition else "", b.bold(_title(remedy))))
+        lead = ["\n" if parts else "", f"{condition}: " if condition else "", b.bold(_title(remedy)), "\n"]
         if len(relaunch.command) > room:
-            parts.append(b.prose("It is too long for here: ", b.code(f"responder incidents show {incident.id}")))
+            parts.append(b.prose(*lead, "It is too long for here: ", b.code(f"responder incidents show {incident.id}")))
             continue
         room -= len(relaunch.command)
-        parts += [
-            b.prose(b.italic(f"{_RELAUNCH}; {words.verified(remedy)}:")),
-            b.preformatted(relaunch.command, "bash"),
-        ]
+        parts.append(b.prose(*lead, b.italic(f"{_RELAUNCH}; {words.verified(remedy)}:")))
+        parts.append(b.preformatted(relaunch.command, "bash"))
     return _payload(f"The relaunch of {incident.server.name}", [b.rich(*parts)]) if parts else None
 
 
@@ -131,13 +132,19 @@ def plain_version(payload: Payload, incident_id: str | None) -> Payload:
 
 def _list(title: str, first: Sequence[Incident], count: int, sentence: str) -> Payload:
     shown = first[:LISTED]
-    lines = [f"{words.icon(i)} {clip(inert_line(words.headline(i)), _LINE)} ({i.id})" for i in shown]
+    named = words.headline if words.common_host(shown) else words.headline_with_host
+    lines = [f"{words.icon(i)} {clip(inert_line(named(i)), _LINE)} ({i.id})" for i in shown]
     if count > len(shown):
         lines.append(f"… and {count - len(shown):,} more")
     story = [b.prose(inert_line(sentence)), b.steps(lines, ordered=False)]
     story.append(b.prose("Each in full: ", b.code("responder incidents show ID")))
-    text = f"{title}. {sentence} " + "; ".join(words.headline(i) for i in shown[:3])
+    text = f"{title}. {sentence} " + "; ".join(named(i) for i in shown[:3])
     return _payload(text, [b.header(title), b.rich(*story)])
+
+
+def _on_host(incidents: Sequence[Incident]) -> str:
+    host = words.common_host(incidents)
+    return f" on {clip(inert_line(host), _NAME)}" if host else ""
 
 
 def _incidents(count: int) -> str:
@@ -175,7 +182,8 @@ def _action(incident: Incident) -> list[b.Block]:
         for remedy in shown:
             parts += _choice(incident, remedy, COMMAND_LIMIT // len(shown))
         return parts
-    return [b.prose(b.bold("\nDo this"), f"\n{words.unknown_remedy(incident)}")]
+    parts = [b.prose(b.bold("\nDo this"), f"\n{words.unknown_remedy(incident)}")]
+    return [*parts, _refusals(incident)] if words.refused(incident) else parts
 
 
 def _do_this(incident: Incident, remedy: Remedy) -> list[b.Block]:
@@ -359,9 +367,16 @@ def _others(incident: Incident) -> list[b.Block]:
 
 
 def _refused(incident: Incident) -> list[b.Block]:
+    if not words.refused(incident) or words.advice(incident).kind == "none":  # then they stand in the root
+        return []
+    return [b.prose(b.bold("\nWhat was tried and refused")), _refusals(incident)]
+
+
+def _refusals(incident: Incident) -> b.Block:
     found = words.refused(incident)[:CHOICES]
-    lines = [f"{_title(remedy)}: {clip(inert_line(remedy.refused), 2 * _LINE)}" for remedy in found]
-    return [b.prose(b.bold("\nWhat was tried and refused")), b.steps(lines, ordered=False)] if lines else []
+    return b.steps(
+        (f"{_title(remedy)}: {clip(inert_line(remedy.refused), 2 * _LINE)}" for remedy in found), ordered=False
+    )
 
 
 def _facts(incident: Incident) -> list[b.Block]:
