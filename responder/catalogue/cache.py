@@ -36,3 +36,18 @@ def default_cache() -> Path:
         return Path(systemd)
     xdg = os.environ.get("XDG_CACHE_HOME")
     return Path(xdg) / "responder" if xdg else Path.home() / ".cache" / "responder"
+
+
+def replace_cached(path: Path, content: bytes) -> None:
+    """Write a cache file in place of all others of its kind, which its name tells up to the first dash.
+
+    A full or read-only disk costs time at the next start, nothing else.
+    """
+    try:
+        for old in path.parent.glob(f"{path.name.partition('-')[0]}-*"):
+            old.unlink(missing_ok=True)
+        temporary = path.with_suffix(".tmp")
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError:
+        return

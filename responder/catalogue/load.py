@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from responder import __version__
-from responder.catalogue.cache import private_cache
+from responder.catalogue.cache import private_cache, replace_cached
 from responder.catalogue.problem import Problem, find_line, shown
 from responder.catalogue.rule import LoadedRule, Near, Origin, RemedySpec, Rule, Sample
 from responder.nouns import KINDS
@@ -87,7 +87,7 @@ def load_catalogue(paths: Sequence[Path] | None = None, *, cache: Path | None = 
             cached.unlink(missing_ok=True)
     catalogue = read_rules(files)
     if cached is not None:
-        _write_cache(cached, catalogue)
+        replace_cached(cached, msgspec.msgpack.encode(catalogue, enc_hook=str))
     return catalogue
 
 
@@ -185,18 +185,6 @@ def _stat_key(files: Sequence[Path]) -> str:
     # The shape of a decoded rule belongs to the key: a newer program must not read an older one's cache.
     digest.update(",".join(Rule.__struct_fields__ + RemedySpec.__struct_fields__).encode())
     return digest.hexdigest()[:24]
-
-
-def _write_cache(path: Path, catalogue: Catalogue) -> None:
-    try:
-        for old in path.parent.glob("rules-*.msgpack"):
-            old.unlink(missing_ok=True)
-        temporary = path.with_suffix(".tmp")
-        temporary.write_bytes(msgspec.msgpack.encode(catalogue, enc_hook=str))
-        temporary.replace(path)
-    except OSError:
-        # A full or read-only disk costs time at the next start, nothing else.
-        return
 
 
 def _decode_path(kind: type, value: object) -> object:

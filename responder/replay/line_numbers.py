@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from responder.nouns import Incident
-from responder.replay.ranges import Count
+from responder.replay.reading import Count
 
 _CHUNK = 1 << 20
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from responder.catalogue import Rule
-from responder.replay.ranges import Count, Part, blocks_of
+from responder.replay.ranges import Part
+from responder.replay.reading import Count, Segment, blocks_of, reads_of
+from responder.replay.sift import Sift
 from responder.scan import Match, Program, Scanner
 from responder.scan.framing import StreamScan
 from responder.scan.seen import Seen
 from responder.sources.events import SourceEvent
-from responder.sources.finished import UnreadableError
+from responder.sources.finished import UnreadableError, read_finished
 from responder.sources.wrappers import Unwrapper
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ def scan_parts(
 
 
 def scan_part(part: Part, scanner: Scanner) -> Iterator[Scanned]:
-    """What one part held, block by block.  Raises UnreadableError."""
+    """What one part held, read by read.  Raises UnreadableError."""
     scanner.forget()
     stream = StreamScan(scanner, begins=part.above is None)
     unwrappers = {segment.file_id: Unwrapper() for segment in part.segments}
@@ -84,30 +86,41 @@ def scan_part(part: Part, scanner: Scanner) -> Iterator[Scanned]:
             stream.feed(block)
         stream.count_from_here()
         scanner.counted.clear()
-    events: list[SourceEvent] = []
-    counts: list[Count] = []
     aside = len(scanner.set_aside)
     for segment in part.segments:
-        at = segment.start
-        for block in blocks_of(segment, unwrappers[segment.file_id], events.append, counts):
-            seen = stream.feed(block)
-            yield Scanned(
-                seen,
-                max(0, block.offset - at),
-                dict(scanner.counted),
-                list(scanner.set_aside.values())[aside:],
-                tuple(events),
-                tuple(counts),
-            )
-            at, aside = max(at, block.offset), len(scanner.set_aside)
+        scans = _scan_archive(segment, stream) if segment.end is None else _scan_file(segment, unwrappers, stream)
+        for scanned in scans:
+            yield scanned._replace(counted=dict(scanner.counted), set_aside=list(scanner.set_aside.values())[aside:])
+            aside = len(scanner.set_aside)
             scanner.counted.clear()
-            events.clear()
-            counts.clear()
-        yield Scanned([], max(0, (segment.end or segment.size) - at), events=tuple(events), newlines=tuple(counts))
-        events.clear()
-        counts.clear()
     if part.ends:
         yield Scanned(stream.finish())
+
+
+def _scan_archive(segment: Segment, stream: StreamScan) -> Iterator[Scanned]:
+    """What an archive held, a stream, or a small file."""
+    events: list[SourceEvent] = []
+    at = segment.start
+    for block in read_finished(segment.path, events.append):
+        yield Scanned(stream.feed(block), max(0, block.offset - at), events=tuple(events))
+        at = max(at, block.offset)
+        events.clear()
+    yield Scanned([], max(0, segment.size - at), events=tuple(events))
+
+
+def _scan_file(segment: Segment, unwrappers: Mapping[str, Unwrapper], stream: StreamScan) -> Iterator[Scanned]:
+    """What a file held.  Of a wrapped one only what matters is unwrapped, and each piece is scanned before the next is
+    asked for."""
+    unwrapper, at = unwrappers[segment.file_id], segment.start
+    sift = Sift(unwrapper, stream)
+    for read in reads_of(segment):
+        pieces = (piece for block in read.blocks for piece in sift.feed(block))
+        seen = [one for piece in pieces for text in unwrapper.feed(piece) for one in stream.feed(text)]
+        yield Scanned(seen, read.newlines.offset - at, events=read.events, newlines=(read.newlines,))
+        at = read.newlines.offset
+    texts = [text for piece in sift.finish() for text in unwrapper.feed(piece)]
+    texts += unwrapper.flush() if segment.end == segment.size else ()
+    yield Scanned([one for text in texts for one in stream.feed(text)])
 
 
 def _in_processes(parts: Sequence[Part], program: Program, jobs: int) -> Iterator[tuple[int, Scanned, _Bare]]:

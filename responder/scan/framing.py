@@ -77,6 +77,8 @@ class StreamScan:
 
     def __init__(self, scanner: Scanner, *, begins: bool = True) -> None:
         """`begins` is False where more of the log stands above the first block."""
+        self.program = scanner.program
+        """Whose rules fire."""
         self._scanner = scanner
         self._tail: deque[tuple[Block, bytes]] = deque()
         """The last blocks, with what rules saw of them; joined only where something fires."""
@@ -133,6 +135,17 @@ class StreamScan:
         self._joined = None
         while self._tail_size - len(self._tail[0][1]) >= CONTEXT_BYTES:
             self._tail_size -= len(self._tail.popleft()[1])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a traceback goes on in the next block."""
+        return bool(self._open)
+
+    def skip(self) -> None:
+        """Lines were left out, in which nothing stands: more of them than anything near may lie apart."""
+        self._tail.clear()
+        self._tail_size, self._joined = 0, None
+        self._last = -COUNTED_GAP - 1
 
     def count_from_here(self) -> None:
         """Number the lines that follow from the last one that was seen, instead of from the log's start."""

@@ -5,11 +5,13 @@ Only what stands outside all groups counts, so the answer may be shorter than it
 
 import re
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"\\(?P<escaped>.)|(?P<cls>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<group>[()|])|(?P<any>[.^$])"
     r"|(?P<count>\{\d*,?\d*\}|[*+?])|(?P<char>.)",
     re.DOTALL,
 )
+"""One piece of an expression: a character, a class, a group's end, an anchor, a count."""
+
 _FLAGS = re.compile(r"\(\?[a-zA-Z-]+[:)]")
 _NAMED = re.compile(r"\\[xuUNpPkgQE0-9]")
 
@@ -28,7 +30,7 @@ def _runs(pattern: str) -> list[str]:
     if _FLAGS.search(pattern) or _NAMED.search(pattern):
         return []
     depth, runs = 0, [""]
-    for token in _TOKEN.finditer(pattern):
+    for token in TOKEN.finditer(pattern):
         group, count, escaped, char = token["group"], token["count"], token["escaped"], token["char"]
         if group == "|" and depth == 0:
             return []

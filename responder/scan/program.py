@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from responder.catalogue import Catalogue, Problem, Rule
-from responder.catalogue.cache import private_cache
+from responder.catalogue.cache import private_cache, replace_cached
 from responder.catalogue.problem import find_line, shown
 from responder.scan.needle import is_plain, needle_of
 
@@ -73,9 +73,11 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 class Program:
     """Compiled patterns, ready to scan.  One instance may be shared; scratch space is per Scanner."""
 
-    def __init__(self, patterns: tuple[Pattern, ...], database: Any) -> None:
+    def __init__(self, patterns: tuple[Pattern, ...], database: Any, cached: Path | None = None) -> None:
         self.patterns = patterns
         self.database = database
+        self.cached = cached
+        """Where it is kept, under a name that holds everything it depends on; None where it is not."""
         self.noise = frozenset(index for index, pattern in enumerate(patterns) if pattern.is_noise)
         """Patterns of what makes other lines harmless."""
         self.exact = frozenset(index for index in self.noise if _covers_record(patterns[index]))
@@ -115,9 +117,11 @@ def build_program(catalogue: Catalogue, *, cache: Path | None = None) -> tuple[P
     if database is None:
         patterns, problems = without_refused(catalogue)
         database = _compile(patterns)
-    if cached is not None and not problems:
+    if problems:
+        cached = None
+    if cached is not None:
         _save(cached, patterns, database)
-    return Program(patterns, database), problems
+    return Program(patterns, database, cached), problems
 
 
 def patterns_of(rules: Iterable[Rule]) -> Iterator[Pattern]:
@@ -229,18 +233,23 @@ def _key(patterns: tuple[Pattern, ...]) -> str:
 def _load(path: Path, patterns: tuple[Pattern, ...]) -> Program | None:
     try:
         compiled = msgspec.msgpack.decode(path.read_bytes(), type=_Compiled)
-        database = hyperscan.loadb(compiled.database, hyperscan.HS_MODE_BLOCK)
-        # The binding leaves a loaded database without scratch space; a scan would fail.
-        database.scratch = hyperscan.Scratch(database)
+        database = restored(compiled.database)
         found = zip(patterns, compiled.needles, compiled.plain, strict=True)
-        return Program(
-            tuple(replace(one, needle=needle, plain=plain) if needle else one for one, needle, plain in found), database
-        )
+        patterns = tuple(replace(one, needle=needle, plain=plain) if needle else one for one, needle, plain in found)
+        return Program(patterns, database, path)
     except FileNotFoundError:
         return None
     except Exception:  # noqa: BLE001 - a damaged or foreign database is compiled anew, whatever the binding says
         path.unlink(missing_ok=True)
         return None
+
+
+def restored(dumped: bytes) -> Any:
+    """A database that was dumped by this very version on this kind of machine.  Raises what the binding raises."""
+    database = hyperscan.loadb(dumped, hyperscan.HS_MODE_BLOCK)
+    # The binding leaves a loaded database without scratch space; a scan would fail.
+    database.scratch = hyperscan.Scratch(database)
+    return database
 
 
 def _save(path: Path, patterns: tuple[Pattern, ...], database: Any) -> None:
@@ -249,12 +258,4 @@ def _save(path: Path, patterns: tuple[Pattern, ...], database: Any) -> None:
         tuple(pattern.plain for pattern in patterns),
         hyperscan.dumpb(database),
     )
-    try:
-        for old in path.parent.glob("patterns-*"):
-            old.unlink(missing_ok=True)
-        temporary = path.with_suffix(".tmp")
-        temporary.write_bytes(msgspec.msgpack.encode(compiled))
-        temporary.replace(path)
-    except OSError:
-        # Without the cache the next start compiles again; nothing else depends on it.
-        return
+    replace_cached(path, msgspec.msgpack.encode(compiled))

@@ -57,9 +57,9 @@ def write_docker(bare: Path, path: Path) -> None:
             for line in lines:
                 number += 1
                 text = json.dumps(line.decode("utf-8", "replace"), ensure_ascii=False)
-                wrapped.append(
-                    f'{{"log":{text},"stream":"stderr","time":"2026-09-14T07:02:10.{number % 10**9:09}Z"}}\n'
-                )
+                second, rest = divmod(number, _PER_SECOND)
+                stamp = (_START + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
+                wrapped.append(f'{{"log":{text},"stream":"stderr","time":"{stamp}.{rest * 8_000_007:09}Z"}}\n')
             target.write("".join(wrapped).encode())
 
 

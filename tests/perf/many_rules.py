@@ -11,7 +11,8 @@ from pathlib import Path
 
 from responder.catalogue import Catalogue, Rule, load_catalogue
 from responder.catalogue.rule import LoadedRule
-from responder.replay.ranges import blocks_of, segment_of
+from responder.replay.ranges import segment_of
+from responder.replay.reading import blocks_of
 from responder.scan import Scanner, build_program
 from responder.scan.framing import StreamScan
 

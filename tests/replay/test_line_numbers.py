@@ -3,7 +3,8 @@
 import pytest
 
 from responder.replay.line_numbers import LineNumbers
-from responder.replay.ranges import LEAST, Count, parts_of
+from responder.replay.ranges import LEAST, parts_of
+from responder.replay.reading import Count
 from responder.replay.workers import scan_parts
 
 LINES = [f"line {number} of the log {'x' * (number % 90)}\n" for number in range(200_000)]

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from responder.replay import ranges, workers
-from responder.replay.ranges import Segment, blocks_of, parts_of, segment_of
+from responder.replay import ranges, reading, workers
+from responder.replay.ranges import parts_of, segment_of
+from responder.replay.reading import Segment, blocks_of
 from responder.replay.workers import scan_parts
 from responder.scan import Scanner, framing
 from responder.scan.framing import StreamScan
@@ -35,7 +36,7 @@ BANNER = (
 @pytest.fixture(autouse=True)
 def small_windows(monkeypatch):
     """Everything that is measured in megabytes, in kilobytes, so that a small log has many parts."""
-    monkeypatch.setattr(ranges, "WINDOW", 32 * 1024)
+    monkeypatch.setattr(reading, "WINDOW", 32 * 1024)
     monkeypatch.setattr(ranges, "_ABOVE", 8)
     monkeypatch.setattr(ranges, "_PROBE", 4 * 1024)
     monkeypatch.setattr(ranges, "LONGEST_PAUSE", 200)
@@ -209,7 +210,7 @@ def test_blocks_cover_a_segment_and_keep_to_windows(tmp_path):
     blocks = list(blocks_of(segment))
     assert b"".join(block.data for block in blocks) == path.read_bytes()
     assert [block.offset for block in blocks] == [sum(len(b.data) for b in blocks[:n]) for n in range(len(blocks))]
-    windows = [block.offset // ranges.WINDOW for block in blocks[:-1]]
+    windows = [block.offset // reading.WINDOW for block in blocks[:-1]]
     assert windows == sorted(set(windows))
 
 

@@ -15,6 +15,7 @@ class Cri(Layer):
     """What the kubelet keeps under /var/log/pods."""
 
     name = "cri"
+    part = rb"^\S+ std(?:out|err) P"
 
     def wraps(self, line: bytes) -> bool:
         return _LINE.match(line) is not None

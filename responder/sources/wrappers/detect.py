@@ -34,6 +34,9 @@ LAYERS: tuple[Layer, ...] = (
 )
 """In the order in which they are tried: a CRI line also begins with a stamp, Docker's JSON is also JSON."""
 
+PARTS = tuple(layer.part for layer in LAYERS if layer.part)
+"""What fires on a line that holds a part of a line, of all wrappers whose bytes may be searched as they are."""
+
 
 def detect(sample: Iterable[bytes]) -> tuple[Layer, ...]:
     """The wrappers around the sampled lines, outermost first; none for bare lines.

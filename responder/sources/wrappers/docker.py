@@ -30,6 +30,7 @@ class DockerJson(Layer):
     """Docker's json-file driver."""
 
     name = "docker"
+    part = rb'(?:[^n]|[^\\]n|\\\\n)","stream":"'
 
     def wraps(self, line: bytes) -> bool:
         return line.startswith(_HEAD) and _LINE_TAIL.search(line) is not None

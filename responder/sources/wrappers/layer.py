@@ -32,6 +32,9 @@ class Layer:
     name: str
     least = 1
     """How many lines of a sample must be wrapped before it is believed: more for a form that prose could have too."""
+    part: bytes = b""
+    """An expression that fires on a line that holds a part of a line.  Given where each line holds one line or a part
+    of one, as text or as text in JSON: only there may wrapped bytes be searched for what stands inside."""
 
     def wraps(self, line: bytes) -> bool:
         """Whether `line`, given without its newline, has this form."""

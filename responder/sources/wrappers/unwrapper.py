@@ -109,6 +109,17 @@ class Unwrapper:
         """The names of the wrappers found, outermost first."""
         return tuple(layer.name for layer in self._layers)
 
+    def is_searchable(self, block: Block) -> bool:
+        """Whether the texts inside the next block may be searched for in its wrapped bytes, as its last line tells.
+
+        Not where lines are bare or wrapped twice, where a line is held, and where the wrapper has no `Layer.part`.
+        """
+        if self._held or len(self._layers) != 1 or self._last is None or self._last.file_id != block.file_id:
+            return False
+        if not self._layers[0].part or len(self._recent) < _SAMPLE_LINES or block.partial or block.truncated:
+            return False
+        return self._as_expected(strip_ansi(_newest(block.data)))
+
     @property
     def held_from(self) -> int | None:
         """Offset of the oldest physical line that is held back, or None.  A checkpoint must not go beyond it."""
@@ -149,7 +160,7 @@ class Unwrapper:
             end = data.find(b"\n", _SAMPLED_BYTES)
             lines = [line for line in data[: end if end >= 0 else None].split(b"\n")[:_SAMPLE_LINES] if line]
         else:
-            newest = data[data.rfind(b"\n", 0, max(0, len(data) - 1)) + 1 :].removesuffix(b"\n")
+            newest = _newest(data)
             if newest and self._as_expected(strip_ansi(newest)):
                 # So it is with almost every block: one line is sample enough.
                 if len(newest) <= _MOST_SAMPLED:
@@ -249,6 +260,11 @@ class Unwrapper:
             start = starts[held.owner]
             line = block.data[start : block.data.find(b"\n", start)]
             held.owner = _Wrapped(block.locate(start).offset, line)
+
+
+def _newest(data: bytes) -> bytes:
+    """The last line."""
+    return data[data.rfind(b"\n", 0, max(0, len(data) - 1)) + 1 :].removesuffix(b"\n")
 
 
 def _strip_tags(data: bytes) -> bytes:
