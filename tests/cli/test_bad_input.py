@@ -49,6 +49,13 @@ def test_one_clear_line(tmp_path, logs, arguments, status, says):
         ('[publish]\nexcerpt = "all"\n', ":2: `publish.excerpt`"),
         ('[[server]]\nname="a"\nlogs=["x"]\n[[server]]\nname="a"\nlogs=["y"]\n', "two servers are called `a`"),
         (
+            '[[slack.route]]\nchannel="#x"\nkinds=["gpu-hardwear"]\n',
+            ":3: [[slack.route]] no kind is `gpu-hardwear`; did",
+        ),
+        ('[[slack.route]]\nchannel="#x"\nservers=["b"]\n', "no server is `b`"),
+        ('[[slack.route]]\nchannel="#x"\nseverities=["loud"]\n', "`slack.route.severities`"),
+        ('[[slack.route]]\nkinds=["driver"]\n', "channel"),
+        (
             '[[server]]\nname="a"\nlogs=["x"]\n[[server]]\nname="b"\nlogs=["./x"]\n',
             ":6: servers `a` and `b` both follow ./x: each fault would be told twice",
         ),
