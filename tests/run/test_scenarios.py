@@ -199,6 +199,22 @@ def test_62_multiline_restart(tmp_path, program, catalogue, cut, kill):
     second.close()
 
 
+@pytest.mark.parametrize("cut", range(1, 4))
+def test_62_a_kill_inside_a_traceback_that_rotation_had_cut(tmp_path, program, catalogue, cut):
+    lines = traceback()
+    first = AtHand(tmp_path, program, catalogue)
+    first.write("".join(lines[:cut]))
+    first.log.rename(first.log.with_suffix(".log.1"))
+    first.write("".join(lines[cut:-1]))
+    first.die()
+    second = AtHand(tmp_path, program, catalogue, clock=first.clock)
+    second.write(lines[-1])
+    second.pass_time(30)
+    second.pass_time(60)
+    assert told(first, second) == FANCY
+    second.close()
+
+
 def test_62_a_copy_made_while_it_was_down_holds_the_same_crash(tmp_path, program, catalogue):
     clock, lines = HandClock(), traceback()
     first = AtHand(tmp_path, program, catalogue, clock=clock)

@@ -71,7 +71,7 @@ def test_an_archive_is_told_by_its_content_not_its_name(tmp_path: Path, kind: st
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_all_members_of_an_archive_are_read(tmp_path: Path, kind: str) -> None:
+def test_48_gz_multi_member_and_zst_multi_frame(tmp_path: Path, kind: str) -> None:
     events: list[SourceEvent] = []
     assert read(file(tmp_path, PACKERS[kind](TEXT) + PACKERS[kind](b"second\n")), events) == TEXT + b"second\n"
     assert events == []

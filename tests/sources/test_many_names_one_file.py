@@ -45,6 +45,10 @@ def test_45_same_file_two_globs(tail: InProcess) -> None:
     append(log, "a2\n")
     tail.settle()
     assert texts(tail) == ["a1", "a2"]
+    os.link(log, tail.folder / "late.log")
+    tail.pause(6.0)
+    assert texts(tail) == ["a1", "a2"]
+    (tail.folder / "late.log").unlink()
     log.rename(tail.folder / "gone")
     append(log, "b1\n")
     append(tail.folder / "gone", "a3\n")
