@@ -3,32 +3,44 @@
 import itertools
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
-import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.fake_slack import TOKEN, FakeSlack
+from tests.fleet.rig import until
 from tests.slack_blocks import texts_of
 
-LINES, RANKS = 100_000, 8
+LINES, RANKS, BURST = 100_000, 8, 5_000
 OOM = (
     "[2026-11-30 12:35:27 TP{rank}] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU {rank} "
     "has a total capacity of 79.11 GiB of which 1.05 GiB is free.\n"
 )
 
 
+def counted(state: Path) -> int:
+    """The lines of the one incident that the daemon has stored so far."""
+    try:
+        with closing(sqlite3.connect(f"file:{state / 'responder.db'}?mode=ro", uri=True)) as database:
+            return int(database.execute("SELECT json ->> 'lines' FROM incident").fetchone()[0])
+    except (sqlite3.OperationalError, TypeError):
+        return 0  # there is no state yet, or no incident in it
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_lines_of_eight_ranks_are_one_message_that_counts_them(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
+    state = tmp_path / "state"
     log.touch()
     with FakeSlack() as slack:
         config = tmp_path / "responder.toml"
         config.write_text(
             f'[[server]]\nname = "llama-70b"\nlogs = ["{log}"]\n'
-            f'[slack]\nchannel = "alerts"\nbase_url = "{slack.base_url}"\n[state]\ndir = "{tmp_path / "state"}"\n'
+            f'[slack]\nchannel = "alerts"\nbase_url = "{slack.base_url}"\n[state]\ndir = "{state}"\n'
         )
         command = [sys.executable, "-m", "responder", "run", "--config", str(config), "--from-start"]
         process = subprocess.Popen(
@@ -37,10 +49,12 @@ def test_a_hundred_thousand_lines_of_eight_ranks_are_one_message_that_counts_the
         try:
             lines = (OOM.format(rank=n % RANKS) for n in range(LINES))
             with log.open("a") as file:
-                while burst := list(itertools.islice(lines, 5_000)):  # while the daemon reads and posts
-                    file.writelines(burst)
+                for written in range(BURST, LINES + 1, BURST):
+                    file.writelines(itertools.islice(lines, BURST))
                     file.flush()
-                    time.sleep(0.4)
+                    assert until(lambda written=written: counted(state) == written, 60), counted(state)
+                    if written == LINES // 2:
+                        slack.wait_for(lambda: slack.messages, 60)
             slack.wait_for(lambda: slack.messages and f"{LINES:,} lines" in texts_of(slack.messages[0]), 120)
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 143
