@@ -47,9 +47,9 @@ def redact_incident(incident: Incident, policy: Policy | None = None) -> Inciden
     fields = msgspec.to_builtins(incident)
     _limit(fields, policy.excerpt)
     # A private key or a cut string spans lines: the excerpt is one text.
-    excerpt = redact_text("\n".join(fields["evidence"]["excerpt"])).split("\n") if fields["evidence"]["excerpt"] else []
+    lines = fields["evidence"].pop("excerpt")
     fields = _each_string(fields, _redact_value)
-    fields["evidence"]["excerpt"] = excerpt
+    fields["evidence"]["excerpt"] = redact_text("\n".join(lines)).split("\n") if lines else []
     # In an argv the flag that names a secret and the secret are two words.
     fields["server"]["command"] = mask_argv(incident.server.command)
     if policy.hide_hosts:

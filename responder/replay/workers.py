@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from responder.catalogue import Rule
+from responder.replay.ahead import ahead
 from responder.replay.ranges import Part
 from responder.replay.reading import Count, Segment, blocks_of, reads_of
 from responder.replay.sift import Sift
@@ -113,7 +114,7 @@ def _scan_file(segment: Segment, unwrappers: Mapping[str, Unwrapper], stream: St
     asked for."""
     unwrapper, at = unwrappers[segment.file_id], segment.start
     sift = Sift(unwrapper, stream)
-    for read in reads_of(segment):
+    for read in ahead(reads_of(segment)):
         pieces = (piece for block in read.blocks for piece in sift.feed(block))
         seen = [one for piece in pieces for text in unwrapper.feed(piece) for one in stream.feed(text)]
         yield Scanned(seen, read.newlines.offset - at, events=read.events, newlines=(read.newlines,))
