@@ -21,8 +21,8 @@ _ESCAPES = regex.compile(
 )
 # Controls, format characters (bidirectional, zero-width, tags), surrogates, private use, and letters that show nothing.
 _UNSEEN = regex.compile(
-    r"[[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]--[\t\n]]",
+    r"[[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0e\uffa0"
+    r"\ufff0-\ufff8\U000e0000-\U000e0fff]--[\t\n]]",
     regex.V1,
 )
 _BREAKS = regex.compile(r"\r\n?|[\u2028\u2029\x85\v\f]")

@@ -15,7 +15,11 @@ def configure_logging(*, as_json: bool | None = None) -> None:
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty() and "NO_COLOR" not in os.environ)
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty() and "NO_COLOR" not in os.environ,
+            # The default one shows local variables, and the SDK holds the token in one.
+            exception_formatter=structlog.dev.plain_traceback,
+        )
     )
     structlog.configure(
         processors=[

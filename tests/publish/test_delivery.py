@@ -1,5 +1,6 @@
 """Whatever Slack and the way to it do, a message arrives once or is a dead letter."""
 
+import logging
 import sqlite3
 import threading
 from pathlib import Path
@@ -14,7 +15,7 @@ from responder.publish.slack.token import Secret
 from responder.publish.slack.transport import BotTransport, client
 from responder.store import outbox
 from responder.store.database import StoreUnavailableError
-from tests.fake_slack import TOKEN, FakeSlack
+from tests.fake_slack import TOKEN, WEBHOOK, FakeSlack
 from tests.publish.conftest import Clock, Rig
 from tests.publish.incidents import seed_incident
 
@@ -341,7 +342,17 @@ def test_a_webhook_posts_and_prefers_twice_to_never(webhook_rig: Rig, slack: Fak
     assert state(webhook_rig).state == "sent"
 
 
-@pytest.mark.parametrize(("fault", "ends"), [("429:2", "sent"), ("500", "sent"), ("error:no_service", "dead")])
+@pytest.mark.parametrize(
+    ("fault", "ends"),
+    [
+        ("429:2", "sent"),
+        ("500", "sent"),
+        ("html", "sent"),
+        ("half", "sent"),
+        ("drop-before", "sent"),
+        ("error:no_service", "dead"),
+    ],
+)
 def test_a_webhook_reads_its_answers(webhook_rig: Rig, slack: FakeSlack, fault: str, ends: str) -> None:
     slack.fail(fault)
     put(webhook_rig)
@@ -349,14 +360,36 @@ def test_a_webhook_reads_its_answers(webhook_rig: Rig, slack: FakeSlack, fault: 
     assert state(webhook_rig).state == ends
 
 
-def test_no_error_that_is_kept_holds_the_token(rig: Rig, slack: FakeSlack, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.fixture
+def everything_logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """As for an operator who turned every library's log on."""
+    caplog.set_level(logging.DEBUG)
+    return caplog
+
+
+def test_no_error_that_is_kept_holds_the_token(
+    rig: Rig, slack: FakeSlack, everything_logged: pytest.LogCaptureFixture
+) -> None:
     for fault in (*FAULTS, "error:token_revoked", "error:invalid_blocks"):
         slack.fail(fault)
         put(rig, f"k:{fault}", incident=fault)
         rig.run()
     dump = "\n".join(str(row) for row in rig.database.connection.execute("SELECT * FROM outbox").fetchall())
     assert TOKEN not in dump
-    assert TOKEN not in caplog.text
+    assert TOKEN not in everything_logged.text
+    assert "Prefill context parallelism" not in everything_logged.text
+
+
+def test_the_address_of_a_webhook_is_in_no_error_and_in_no_log(
+    webhook_rig: Rig, slack: FakeSlack, everything_logged: pytest.LogCaptureFixture
+) -> None:
+    for fault in ("", "429:1", "500", "drop-before", "drop-after", "html", "half", "slow:1.3", "error:no_service"):
+        slack.fail(*([fault] if fault else []))
+        put(webhook_rig, f"k:{fault}", incident=fault)
+        webhook_rig.run()
+    dump = "\n".join(str(row) for row in webhook_rig.database.connection.execute("SELECT * FROM outbox").fetchall())
+    assert WEBHOOK not in dump
+    assert WEBHOOK not in everything_logged.text
 
 
 def test_a_row_enters_sending_by_a_durable_commit(rig: Rig, slack: FakeSlack) -> None:

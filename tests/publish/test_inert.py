@@ -22,6 +22,10 @@ def test_no_active_character_survives(text: str) -> None:
     inert(text).encode()  # no lone surrogate
 
 
+def test_each_active_character_goes_by_itself() -> None:
+    assert [f"U+{ord(character):04X}" for character in ACTIVE if character in inert(f"a{character}b")] == []
+
+
 @given(st.text(st.sampled_from("ab <>&!@#*_~`:|^\n\x1b[]\\;017m\u202e\u200b"), max_size=60))
 def test_any_mix_of_slacks_own_characters_is_inert(text: str) -> None:
     message = {

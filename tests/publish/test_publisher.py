@@ -188,7 +188,7 @@ def test_why_nothing_is_said_is_logged_once_however_many_lines_come(rig: Rig, pu
         for n in range(50):
             offer(rig, publisher, seed_incident(lines=n + 1), wait=0.1)
         offer(rig, publisher, seed_incident(id="quiet", severity="info"))
-    said = [(entry["incident"], entry["reason"]) for entry in logs if entry["event"] == "said nothing"]
+    said = [(entry["incident"], entry["reason"]) for entry in logs if entry["log_level"] == "info"]
     assert said == [(seed_incident().id, "silenced"), ("quiet", "info")]
     settle(rig, publisher, seconds=3601)
     with structlog.testing.capture_logs() as logs:

@@ -69,7 +69,8 @@ def test_a_refused_relaunch_is_withdrawn_and_the_next_is_asked_about(
     incident = advised(catalogue, program, seed, Asked(REFUSED, ACCEPTED))
     withdrawn = next(remedy for remedy in incident.remedies if remedy.title == first)
     assert (withdrawn.applies, withdrawn.relaunch) == ("no", None)
-    assert withdrawn.why.endswith("sglang itself refuses this relaunch: ValueError: not so.")
+    assert withdrawn.refused == "sglang itself refuses this relaunch: ValueError: not so."
+    assert withdrawn.why.endswith(withdrawn.refused)
     assert incident.remedies[0].title != first
     if incident.remedies[0].applies == "yes" and incident.remedies[0].relaunch is not None:
         assert incident.remedies[0].verified == "sglang"
