@@ -40,6 +40,7 @@ def run(config_path: Path | None, from_start: bool, state: Path | None, paths: t
     # The loop's packages are imported here: `responder --help` must not pay for them.
     from responder.run.logs import configure_logging
     from responder.run.start import StartError, build
+    from responder.store.database import StoreError
 
     configure_logging()
     loaded = _loaded(config_path, paths)
@@ -47,7 +48,7 @@ def run(config_path: Path | None, from_start: bool, state: Path | None, paths: t
         service = build(loaded, from_start=from_start, state=state, out=sys.stdout)
     except ConfigError as error:
         raise Failure(str(error), BAD_CONFIG) from None
-    except StartError as error:
+    except (StartError, StoreError) as error:
         raise Failure(str(error), UNAVAILABLE) from None
     ended_by = _until_signalled(service.daemon, lambda: _is_sound(config_path, paths))
     service.close()

@@ -55,6 +55,8 @@ class Publisher:
         """Whether a hub listens for buttons: without one they would be dead."""
         self.on_loud = on_loud
         """Called, within the transaction, with each redacted incident that is posted or broadcast."""
+        self._heard: set[str] = set()
+        """What `on_loud` was told of in transactions that failed: it is not told again when they are tried again."""
         self._quiet: dict[str, Reason] = {}
         """Why nothing is said of an incident just now, so that its next thousand lines do not log it again."""
 
@@ -69,6 +71,10 @@ class Publisher:
         if incident.status == "resolved":
             incidents.forget_acknowledgement(connection, incident.id)
         return self._consider(connection, incident, now)
+
+    def stored(self) -> None:
+        """The transaction of the calls so far has succeeded."""
+        self._heard.clear()
 
     def look_again(self, connection: sqlite3.Connection, now: float) -> float | None:
         """Decide anew about the incidents whose time has come.  Returns when to call this again, None: no time set."""
@@ -138,7 +144,7 @@ class Publisher:
         self._post(connection, key, incident.id, self.channel_of(incident), payload, now)
         self._reply(connection, key, incident, now)
         self._note(connection, incident, tell(incident, told, key, now, loud=True), decision.again_at, again=again)
-        self._tell_listener(incident, decision)
+        self._tell_listener(key, incident, decision)
 
     def _say_again(
         self, connection: sqlite3.Connection, incident: Incident, told: Told, decision: Decision, now: float
@@ -167,7 +173,7 @@ class Publisher:
         self._note(
             connection, incident, tell(incident, told, told.post, now, loud=True), decision.again_at, again=again
         )
-        self._tell_listener(incident, decision)
+        self._tell_listener(key, incident, decision)
 
     def _edit(
         self, connection: sqlite3.Connection, incident: Incident, told: Told, decision: Decision, now: float
@@ -249,8 +255,9 @@ class Publisher:
     def _redacted(self, connection: sqlite3.Connection, incident: Incident) -> Incident:
         return redact_incident(incidents.as_people_left_it(connection, incident), self.redaction)
 
-    def _tell_listener(self, incident: Incident, decision: Decision) -> None:
-        if self.on_loud is not None:
+    def _tell_listener(self, key: str, incident: Incident, decision: Decision) -> None:
+        if self.on_loud is not None and key not in self._heard:
+            self._heard.add(key)
             self.on_loud(incident, decision)
 
 

@@ -200,6 +200,7 @@ class Daemon:
         if self._storing_fails:
             log.info("the state can be written again")
         self._storing_fails = False
+        self._publisher.stored()
         self._gone.clear()
         if caught_up:
             self._catch_up.told()

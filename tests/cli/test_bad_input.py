@@ -1,5 +1,9 @@
 """Bad input gets one clear line and the exit status of the contract, never a traceback."""
 
+import resource
+import subprocess
+import sys
+
 import pytest
 
 from tests.cli.helpers import responder
@@ -105,6 +109,24 @@ def test_a_path_that_a_configured_server_follows_is_refused(tmp_path):
     ran = responder("run", "--config", str(path), "--state", str(tmp_path / "state"), str(tmp_path / "b.log"))
     assert ran.returncode == 78
     assert f"servers `a` and `b` both follow {tmp_path}/b.log" in ran.stderr
+
+
+def test_a_disk_that_is_full_at_the_start_is_one_clear_line(tmp_path):
+    def fill_the_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    command = [sys.executable, "-m", "responder", "run", "--state", str(tmp_path / "state"), str(tmp_path / "a.log")]
+    ran = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=fill_the_disk,
+    )
+    assert ran.returncode == 69
+    assert "responder.db: disk I/O error" in ran.stderr
+    assert "Traceback" not in ran.stderr
 
 
 def test_an_invalid_token_is_told_without_showing_it(tmp_path):

@@ -1,6 +1,7 @@
 """The daemon follows a log that grows, rotates and is truncated, and tells each fault once."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.run.daemon_at_hand import AtHand, HandClock
 
@@ -126,11 +127,23 @@ def test_a_server_that_is_ready_for_ten_minutes_has_got_over_its_fault(at_hand, 
     assert status == "resolved"
 
 
-def test_a_full_disk_delays_and_drops_nothing(at_hand, texts, disk_full):
-    with disk_full(at_hand.database):
+def test_53_a_full_disk_delays_and_drops_nothing(at_hand, texts, disk_full):
+    with capture_logs() as said, disk_full(at_hand.database):
         at_hand.write(texts["seed-0523-sm90"])
         at_hand.pass_time(6)
         assert at_hand.rules() == []
     at_hand.pass_time(6)
+    at_hand.pass_time(6)
+    assert at_hand.rules() == [SEED_RULE]
+    (said_full,) = [line for line in said if line["log_level"] == "error"]
+    assert said_full["event"] == "the state cannot be written; nothing is lost, it is tried again"
+
+
+def test_53_a_disk_that_fills_before_an_alert_is_told_does_not_tell_it_twice(at_hand, texts, disk_full):
+    at_hand.write(texts["seed-0523-sm90"])
+    with disk_full(at_hand.database):
+        for _ in range(20):
+            at_hand.pass_time(6)
+            assert at_hand.rules() in ([], [SEED_RULE])
     at_hand.pass_time(6)
     assert at_hand.rules() == [SEED_RULE]
