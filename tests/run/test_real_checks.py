@@ -76,6 +76,22 @@ def test_a_refused_relaunch_is_withdrawn_and_the_next_is_asked_about(
         assert incident.remedies[0].verified == "sglang"
 
 
+def test_a_relaunch_that_a_rule_refuses_is_withdrawn_and_says_by_which(
+    catalogue: Catalogue, program: Program, seed: str
+) -> None:
+    [finding] = [f for f in findings(program, seed) if f.severity != "info"]
+    known = catalogue.by_id[finding.rule.id if finding.rule else ""]
+    never = replace(
+        known, id="never-fa3", title="Never fa3", refused_when='args.prefill_attention_backend == "fa3"', remedy=()
+    )
+    incident = advise(finding, HOST, catalogue.by_id | {"never-fa3": never})
+    refused = [remedy for remedy in incident.remedies if remedy.refused]
+    assert [remedy.set["--prefill-attention-backend"] for remedy in refused] == ["fa3"]
+    assert [(one.applies, one.relaunch, one.refused) for one in refused] == [
+        ("no", None, "The relaunch would be refused: Never fa3.")
+    ]
+
+
 def test_where_all_are_refused_no_relaunch_is_left(catalogue: Catalogue, program: Program, seed: str) -> None:
     incident = advised(catalogue, program, seed, Asked(REFUSED))
     assert incident.relaunch is None
