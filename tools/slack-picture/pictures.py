@@ -36,7 +36,7 @@ def conversations() -> dict[str, Conversation]:
     seed, loop, hardware = samples.seed_incident(), samples.crash_loop_incident(), samples.hardware_incident()
     unknown, symptom, refused = samples.unrecognised_incident(), samples.symptom_incident(), samples.refused_incident()
     change = samples.change
-    acknowledged = change(loop, status="acknowledged", acknowledged_by="ada (Slack U0000000ON)")
+    acknowledged = change(loop, status="acknowledged", acknowledged_by="oncall (Slack U0000000ON)")
     resolved = change(loop, status="resolved", resolved_at="2026-11-30T13:20:00Z")
     pages = [hardware, unknown, symptom, loop]
     missed = "Their last lines were older than ten minutes when responder came to read them."
@@ -66,7 +66,7 @@ def conversations() -> dict[str, Conversation]:
         "still-open": [_said(message.broadcast(hardware, "repeat"), time="2026-11-30T16:35:33Z")],
         "buttons": [
             _said(message.root(seed, buttons=True)),
-            _said(presses.answer(PRESS, "ada", here=True), reply=True, time="2026-11-30T12:36:40Z"),
+            _said(presses.answer(PRESS, "oncall", here=True), reply=True, time="2026-11-30T12:36:40Z"),
         ],
         "relaunch": [_said(message.relaunches(seed) or {})],
         "summary": [_said(message.summary(pages, missed), time=LATER)],
