@@ -27,10 +27,14 @@ from responder.run.watched import Watched
 from responder.sources import sources
 from responder.sources.clock import Clock, Waker
 from responder.sources.follower import POLL_SECONDS
+from responder.sources.schedule import HOT_SECONDS
 from responder.store import checkpoints, crashes, incidents, launches, outbox
 from responder.store.database import Database, StoreUnavailableError
 
 log = structlog.get_logger(__name__)
+
+QUIET_SECONDS = 0.25
+"""How long the loop waits while no log has got a line for HOT_SECONDS: a guest on an idle host is lighter still."""
 
 STATUS_SECONDS = 10.0
 """How often systemd is told how many lines were read."""
@@ -86,11 +90,11 @@ class Daemon:
         self._catch_up = CatchUp(self._unsaved)
         self._pruned_at = float("-inf")
         self._inquiry, self._rules_left_out = inquiry, rules_left_out
-        self._alive_at = self._status_at = float("-inf")
+        self._alive_at = self._status_at = self._busy_at = float("-inf")
         self._reported: set[tuple[str, int]] = set()
         self._facts = gpu.facts
         self._checks, self._answers = checks, 0
-        self._stopping = self._reload_asked = self._storing_fails = False
+        self._stopping = self._reload_asked = self._storing_fails = self._targets_noted = False
 
     def stop(self) -> None:
         """End after the wake-up that is under way.  Safe in a signal handler."""
@@ -111,7 +115,7 @@ class Daemon:
         while not (self._stopping or reloads):
             self.wake_up()
             self._tell_systemd()
-            self._waker.wait(POLL_SECONDS)
+            self._waker.wait(self.rest)
             if self._reload_asked:
                 self._reload_asked, reloads = False, may_reload()
         self._notifier.say(
@@ -122,11 +126,17 @@ class Daemon:
             self._delivery.close(PATIENCE)
         return reloads
 
+    @property
+    def rest(self) -> float:
+        """Seconds until the logs are looked at again."""
+        return POLL_SECONDS if self._clock.monotonic() - self._busy_at < HOT_SECONDS else QUIET_SECONDS
+
     def wake_up(self) -> None:
         """One wake-up's work."""
         now = self._clock.monotonic()
         for server in self.watched:
-            server.read(now)
+            if server.read(now):
+                self._busy_at = now
             if not server.behind:
                 self._catch_up.reached_end(server.config.name)
             self._report(server)
@@ -186,7 +196,8 @@ class Daemon:
                 self._offer(connection, recovered)
                 for server, saved in positions:
                     sources.save(connection, saved)
-                    checkpoints.remember_targets(connection, server.follower.targets, self._clock.wall())
+                    if not self._targets_noted:
+                        checkpoints.remember_targets(connection, server.follower.targets, self._clock.wall())
                 for name, memory in memories.items():
                     if memory is not None:
                         launches.save(connection, name, memory)
@@ -199,7 +210,7 @@ class Daemon:
             return
         if self._storing_fails:
             log.info("the state can be written again")
-        self._storing_fails = False
+        self._storing_fails, self._targets_noted = False, True
         self._publisher.stored()
         self._gone.clear()
         if caught_up:

@@ -24,11 +24,8 @@ class Encoding:
     mark: bytes
     """The byte order mark at the file's start, to be skipped."""
     newline: bytes
-
-    @property
-    def width(self) -> int:
-        """Bytes per unit: newlines lie at multiples of it."""
-        return len(self.newline)
+    width: int = 1
+    """Bytes per unit: newlines lie at multiples of it."""
 
     def find_newline(self, data: bytes, start: int, end: int) -> int:
         """Position of the first newline in `data[start:end]`, or -1.  `start` is where a unit begins."""
@@ -47,8 +44,8 @@ class Encoding:
 
 UTF8 = Encoding("utf-8", b"", b"\n")
 UTF8_MARKED = Encoding("utf-8", codecs.BOM_UTF8, b"\n")
-UTF16LE = Encoding("utf-16-le", codecs.BOM_UTF16_LE, b"\n\0")
-UTF16BE = Encoding("utf-16-be", codecs.BOM_UTF16_BE, b"\0\n")
+UTF16LE = Encoding("utf-16-le", codecs.BOM_UTF16_LE, b"\n\0", 2)
+UTF16BE = Encoding("utf-16-be", codecs.BOM_UTF16_BE, b"\0\n", 2)
 
 
 def encoding_of(sample: bytes) -> Encoding:

@@ -3,6 +3,9 @@
 import pytest
 from structlog.testing import capture_logs
 
+from responder.run.daemon import QUIET_SECONDS
+from responder.sources.follower import POLL_SECONDS
+from responder.sources.schedule import HOT_SECONDS
 from tests.run.daemon_at_hand import AtHand, HandClock
 
 SEED_RULE = "trtllm-mha-prefill-cp-needs-sm100"
@@ -38,6 +41,15 @@ def test_a_traceback_written_in_pieces_is_one_fault(at_hand, texts):
         at_hand.write(line[len(line) // 2 :])
     at_hand.pass_time(6)
     assert at_hand.rules() == [SEED_RULE]
+
+
+def test_the_loop_looks_less_often_while_no_log_grows(at_hand):
+    at_hand.write("a line\n")
+    assert at_hand.daemon.rest == POLL_SECONDS
+    at_hand.pass_time(HOT_SECONDS + 1)
+    assert at_hand.daemon.rest == QUIET_SECONDS
+    at_hand.write("another\n")
+    assert at_hand.daemon.rest == POLL_SECONDS
 
 
 def test_a_launch_that_is_accepted_tells_nothing(at_hand, texts):

@@ -26,8 +26,8 @@ _SAMPLE_BYTES = 1 << 20
 _MOST_SAMPLED = _SAMPLE_BYTES // _SAMPLE_LINES
 
 _SHAPE_BYTES, _SHAPES = 40, 256
-_SHAPE = bytes.maketrans(b"123456789", b"0" * 9)
-"""Lines that begin alike but for their digits have the same shape."""
+_DIGITS = b"0123456789"
+"""Lines that begin alike but for these have the same shape."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -179,7 +179,7 @@ class Unwrapper:
     def _as_expected(self, line: bytes) -> bool:
         if self._layers:
             return self._layers[0].wraps(line)
-        shape = line[:_SHAPE_BYTES].translate(_SHAPE)
+        shape = line[:_SHAPE_BYTES].translate(None, _DIGITS)
         if shape in self._bare:
             return True
         if detect((line,)):
