@@ -29,6 +29,8 @@ from responder.sources.clock import Clock, Waker
 from responder.sources.follower import POLL_SECONDS
 from responder.sources.schedule import HOT_SECONDS
 from responder.store import checkpoints, crashes, incidents, launches, outbox
+from responder.store.checkpoints import Checkpoint
+from responder.store.cursors import Cursor
 from responder.store.database import Database, StoreUnavailableError
 
 log = structlog.get_logger(__name__)
@@ -194,13 +196,7 @@ class Daemon:
         try:
             with self._database.transaction() as connection:
                 self._offer(connection, recovered)
-                for server, saved in positions:
-                    sources.save(connection, saved)
-                    if not self._targets_noted:
-                        checkpoints.remember_targets(connection, server.follower.targets, self._clock.wall())
-                for name, memory in memories.items():
-                    if memory is not None:
-                        launches.save(connection, name, memory)
+                self._save(connection, positions, memories)
                 if prunes:
                     self._prune(connection)
         except StoreUnavailableError as error:
@@ -220,6 +216,21 @@ class Daemon:
         for server in self.watched:
             server.stored()
             self._unsaved[server.config.name].clear()
+
+    def _save(
+        self,
+        connection: sqlite3.Connection,
+        positions: Sequence[tuple[Watched, Sequence[Checkpoint | Cursor]]],
+        memories: Mapping[str, str | None],
+    ) -> None:
+        """Write how far the logs were read, and what is to be remembered of the launches."""
+        for server, places in positions:
+            sources.save(connection, places)
+            if not self._targets_noted:
+                checkpoints.remember_targets(connection, server.follower.targets, self._clock.wall())
+        for name, memory in memories.items():
+            if memory is not None:
+                launches.save(connection, name, memory)
 
     def _prune(self, connection: sqlite3.Connection) -> None:
         """Delete what is long over."""
