@@ -89,6 +89,9 @@ class Watched:
             self._feed(block, now)
         for path in self.pipeline.unfinished():
             if now - self._fed_at.get(path, now) > CUT_SECONDS:
+                # The exception may stand there already, without a newline behind it.
+                for block in self.follower.last_words(path):
+                    self._feed(block, now)
                 self.pipeline.finish(path)
         diagnosis = self.pipeline.diagnosis
         if diagnosis.ready != self._ready or self._ready_since == 0.0:

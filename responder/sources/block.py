@@ -48,7 +48,8 @@ class Block:
     """Whole lines, each ended by a newline, except where `partial`.  Carriage returns and NULs inside a line are kept,
     NULs in front of the first line are not."""
     partial: bool = False
-    """One line that never got its newline: its file was rotated, truncated or deleted, or its writer went away.
+    """One line that never got its newline: its file was rotated, truncated or deleted, or its writer went away or
+    stopped in its midst.
     Should the writer finish it after all, the whole line follows under the same `(file_id, offset)`."""
     truncated: bool = False
     """One line, cut at the length limit.  The rest of it will not come, except of a progress bar: that goes on at one

@@ -92,6 +92,14 @@ class Follower:
         """Whether the last poll left something that could be read at once."""
         return any(e.file.behind for e in self._files) or any(p.behind for p in self._pipes())
 
+    def last_words(self, path: str) -> list[Block]:
+        """The unfinished line at the end of the log at `path`, once: who calls this has waited long enough for more.
+
+        Should its end come all the same, the whole line follows under the same id and offset.
+        """
+        waiting = [e for e in self._files if e.file.path == path and e.file.has_last_words]
+        return [block for entry in waiting for block in self._attempt(entry, self._last_words)]
+
     def positions(self) -> list[Checkpoint]:
         """The checkpoints that changed since `stored` was said."""
         return self._files.positions()

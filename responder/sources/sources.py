@@ -30,6 +30,10 @@ class Source(Protocol):
         """What is new."""
         ...
 
+    def last_words(self, path: str) -> list[Block]:
+        """The unfinished line at the end of the log at `path`, once."""
+        ...
+
     def positions(self) -> Sequence[Checkpoint | Cursor]:
         """The places that changed since `stored` was said."""
         ...
@@ -70,6 +74,10 @@ class Sources:
     def poll(self) -> list[Block]:
         """What is new, in order per file and journal."""
         return [*self._follower.poll(), *(block for journal in self._journals for block in journal.poll())]
+
+    def last_words(self, path: str) -> list[Block]:
+        """The unfinished line at the end of the log at `path`, once.  A journal has whole lines only."""
+        return self._follower.last_words(path)
 
     def positions(self) -> list[Checkpoint | Cursor]:
         """The places that changed since `stored` was said."""

@@ -124,6 +124,34 @@ def test_59_a_traceback_that_ends_in_the_middle_is_told_after_its_timeout_and_sw
     assert at_hand.rules()[-1] == "trtllm-mla-needs-blackwell"
 
 
+def test_59_a_traceback_whose_last_line_has_no_newline_is_told_whole_and_once(at_hand):
+    at_hand.write("".join(traceback()).removesuffix("\n"))
+    at_hand.pass_time(CUT_SECONDS + 1)
+    at_hand.pass_time(30)
+    assert told(at_hand) == FANCY
+    at_hand.write(" at all\n[2026-11-30 12:01:00] a line\n")
+    at_hand.pass_time(60)
+    assert told(at_hand) == FANCY
+    assert at_hand.told[0][1].lines == 1
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_59_its_last_line_is_told_by_the_rule_that_knows_it_also_at_a_start(tmp_path, program, catalogue, logs, kill):
+    clock = HandClock()
+    (tmp_path / "server.log").write_text((logs / "real-mla-sm90.log").read_text().removesuffix("\n"))
+    first = AtHand(tmp_path, program, catalogue, clock=clock)
+    first.pass_time(1)
+    if kill:
+        first.die()
+    else:
+        first.close()
+    second = AtHand(tmp_path, program, catalogue, clock=clock)
+    for _ in range(10):
+        second.pass_time(10)
+    assert first.rules() + second.rules() == ["trtllm-mla-needs-blackwell"]
+    second.close()
+
+
 @pytest.mark.parametrize("cut", range(1, 7))
 def test_60_multiline_across_rotation(at_hand, cut):
     lines = traceback()
