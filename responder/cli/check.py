@@ -16,7 +16,7 @@ from responder.advise.launch import read_unit
 from responder.advise.learn import parsed
 from responder.cli.config import read
 from responder.publish.dead_letters import undelivered
-from responder.publish.slack.token import Secret, TokenError, find_app_token, find_token, find_webhook
+from responder.publish.slack.token import MANIFEST, Secret, TokenError, find_app_token, find_token, find_webhook
 from responder.run.config import Config, ServerConfig, state_dir, told_twice
 from responder.sources.clock import SystemClock
 
@@ -135,7 +135,7 @@ def _slack(config: Config, online: bool) -> Iterator[Finding]:
         return
     if token is None and webhook is None:
         state: Literal["fail", "warn"] = "fail" if slack.channel else "warn"
-        yield Finding(state, "Slack: no token", "alerts are printed; see `Slack` in the README to set it up")
+        yield Finding(state, "Slack: no token", f"alerts are printed; to post them, make a Slack app from {MANIFEST}")
         return
     found = token or webhook
     assert found is not None

@@ -24,9 +24,12 @@ SECRETS = {
     "variable": "plantedVariable31",
     "url": "planted-url-pw-55",
     "bearer": "plantedBearer0123456789",
+    "short name": "plantedShortName44",
+    "mistyped flag": "plantedMistyped58",
     "prompt": "planted words of a patient",
 }
 COMMAND = (
+    f"MYSQL_PWD={SECRETS['short name']} REDIS_PASS={SECRETS['short name']} "
     f"HF_TOKEN={SECRETS['hugging face']} OPENAI_API_KEY={SECRETS['variable']} python3 -m sglang.launch_server "
     f"--model-path https://me:{SECRETS['url']}@hub.example.com/m --tp-size 2 --api-key {SECRETS['api']} "
     f"--admin-api-key={SECRETS['admin']} --ssl-keyfile-password '{SECRETS['ssl']}' "
@@ -36,7 +39,8 @@ PLANTED = (
     f"[2026-11-30 12:35:26] server_args=ServerArgs(model_path='/models/m', api_key='{SECRETS['api']}', "
     f"admin_api_key='{SECRETS['admin']}', ssl_keyfile_password='{SECRETS['ssl']}', tp_size=2)",
     f"+ {COMMAND}",
-    f"export AWS_ACCESS_KEY_ID={SECRETS['cloud']}",
+    f"export AWS_ACCESS_KEY_ID={SECRETS['cloud']} NOTION_TOKEN={SECRETS['short name']}",
+    f"retrying with --api-ky {SECRETS['mistyped flag']} --hf-tokn={SECRETS['mistyped flag']}",
     f"headers: {{'Authorization': 'Bearer {SECRETS['bearer']}'}}",
     f"[2026-11-30 12:35:26] Receive: obj=GenerateReqInput(text='{SECRETS['prompt']}', input_ids=None)",
 )

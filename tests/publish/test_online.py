@@ -1,13 +1,18 @@
 """`responder check --online` says exactly what is missing and how to mend it."""
 
+from pathlib import Path
+
 import pytest
+import yaml
+from click.testing import CliRunner, Result
 from slack_sdk import WebClient
 
+from responder.cli.check import check
 from responder.publish.slack import online
-from responder.publish.slack.online import Finding, check_bot, check_webhook, manifest
-from responder.publish.slack.token import Secret
+from responder.publish.slack.online import Finding, check_bot, check_webhook
+from responder.publish.slack.token import MANIFEST, Secret
 from responder.publish.slack.transport import client
-from tests.fake_slack import SCOPES, TOKEN, FakeSlack
+from tests.fake_slack import APP_TOKEN, SCOPES, TOKEN, FakeSlack
 
 
 @pytest.fixture
@@ -80,6 +85,56 @@ def test_a_webhook_works_and_says_what_it_cannot_do(slack: FakeSlack) -> None:
 
 
 def test_the_manifest_asks_for_what_the_checks_ask_for() -> None:
-    text = manifest()
-    for scope in online.SCOPES:
-        assert f"- {scope.name}" in text
+    app = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
+    asked = app["oauth_config"]["scopes"]["bot"]
+    assert asked == [scope.name for scope in online.SCOPES if scope.needed != "for groups"]
+    assert "usergroups:read" in MANIFEST.read_text(encoding="utf-8")
+    assert (app["settings"]["socket_mode_enabled"], app["settings"]["interactivity"]["is_enabled"]) == (True, True)
+
+
+def checked(tmp_path: Path, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch, more: str = "") -> Result:
+    """`responder check --online` with the fake's tokens in the environment."""
+    config = tmp_path / "responder.toml"
+    config.write_text(
+        f'[slack]\nchannel = "alerts"\nbase_url = "{slack.base_url}"\n[state]\ndir = "{tmp_path}"\n{more}'
+    )
+    monkeypatch.setenv("RESPONDER_SLACK_TOKEN", TOKEN)
+    monkeypatch.setenv("RESPONDER_SLACK_APP_TOKEN", APP_TOKEN)
+    return CliRunner().invoke(check, ["--config", str(config), "--online"])
+
+
+def test_the_command_names_the_missing_scope_and_fails(
+    tmp_path: Path, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slack.scopes.remove("chat:write")
+    ran = checked(tmp_path, slack, monkeypatch)
+    assert "fail  Slack: the scope chat:write is missing: without it nothing can be posted; add it under" in ran.output
+    assert (ran.exit_code, slack.messages) == (69, [])
+    assert TOKEN not in ran.output
+
+
+def test_the_command_posts_its_test_message_and_tries_the_hubs_connection(
+    tmp_path: Path, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    routed = '[[slack.route]]\nchannel = "other"\nkinds = ["driver"]\n[hub]\nusergroups = ["S123"]\n'
+    ran = checked(tmp_path, slack, monkeypatch, routed)
+    for text in (
+        "ok    Slack: a test message stands in alerts",
+        "ok    Slack: a test message stands in other",
+        "warn  Slack: the scope usergroups:read is missing",
+        "ok    hub: Socket Mode can be opened",
+    ):
+        assert text in ran.output
+    assert [message["channel"] for message in slack.messages] == ["C0000ALERT", "C0000OTHER"]
+    assert APP_TOKEN not in ran.output
+
+
+def test_without_a_token_the_command_says_where_the_app_to_paste_lies(
+    tmp_path: Path, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "responder.toml"
+    config.write_text(f'[state]\ndir = "{tmp_path}"\n')
+    monkeypatch.delenv("RESPONDER_SLACK_TOKEN", raising=False)
+    ran = CliRunner().invoke(check, ["--config", str(config), "--online"])
+    assert f"make a Slack app from {MANIFEST}" in ran.output
+    assert MANIFEST.exists()

@@ -1,7 +1,6 @@
 """Whether Slack would take an alert: for `responder check --online`."""
 
 from collections.abc import Sequence
-from importlib import resources
 from typing import Literal
 
 import msgspec
@@ -53,11 +52,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["ok", "warning", "error"]
     text: str
     """What was found and, where it is not well, what to do."""
-
-
-def manifest() -> str:
-    """The Slack app to paste when making one."""
-    return resources.files("responder.publish.slack").joinpath("manifest.yaml").read_text(encoding="utf-8")
 
 
 def check_bot(bot: WebClient, channels: Sequence[str], host: str, *, groups: bool = False) -> list[Finding]:

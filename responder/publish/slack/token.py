@@ -16,6 +16,9 @@ VARIABLE = "RESPONDER_SLACK_TOKEN"
 APP_CREDENTIAL = "slack-app-token"
 APP_VARIABLE = "RESPONDER_SLACK_APP_TOKEN"
 
+MANIFEST = Path(__file__).with_name("manifest.yaml")
+"""The Slack app to paste when making one; what it gets on installation is the token."""
+
 _TOKEN = re.compile(r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]+")
 
 
