@@ -5,6 +5,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable
 from pathlib import Path
 
+import stringzilla
 from msgspec.structs import replace
 
 from responder.nouns import Incident
@@ -45,7 +46,7 @@ class LineNumbers:
                     chunk = os.pread(file.fileno(), min(_CHUNK, offset - at), at)
                     if not chunk:
                         return None
-                    at, count = at + len(chunk), count + chunk.count(b"\n")
+                    at, count = at + len(chunk), count + stringzilla.count(chunk, b"\n")
         except OSError:
             return None
         if (at, count) not in known:

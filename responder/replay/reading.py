@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import stringzilla
+
 from responder.sources.block import Block
 from responder.sources.events import SourceEvent, SourceEvents, ignore_events
 from responder.sources.finished import read_finished
@@ -81,7 +83,7 @@ def reads_of(segment: Segment) -> Iterator[Read]:
             fresh = os.pread(file.fileno(), stop - at, at)
             if not fresh:  # truncated while it is read
                 break
-            newlines, more = fresh.count(b"\n"), True
+            newlines, more = stringzilla.count(fresh, b"\n"), True
             chunk = chunk + fresh if chunk else fresh
             while more:
                 framed = divide(chunk, 0, inside=inside)

@@ -5,8 +5,9 @@
 
 import re
 
+import stringzilla
+
 from responder.sources.wrappers.layer import Layer, Said
-from responder.sources.wrappers.literals import Literals
 
 _TAG = (
     rb"(?:\((?:(?P<actor>[\w.:<>+/ -]{1,200}?) )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:-]+))?\) ?"
@@ -28,7 +29,6 @@ _REPEATED = re.compile(rb" \[repeated (\d+)x across cluster\](?: \(Ray deduplica
 
 _PID = re.compile(rb"pid=\d")
 _RANK = re.compile(rb"\[rank\d")
-_BEGINNINGS = Literals(b"pid=", b"[rank")
 
 
 class Tags(Layer):
@@ -50,11 +50,12 @@ class Tags(Layer):
         return _REPEATED.sub(b"", text) if _COUNT in text else text
 
     def present(self, data: bytes) -> bool:
-        """Whether any line of `data` may carry a tag.  Costs little more than one search for fixed bytes."""
-        if not _BEGINNINGS.stand_in(data):
-            return False
-        if _RANK.search(data):
+        """Whether any line of `data` may carry a tag."""
+        # Each block is asked.  `bytes.find` searches two gigabytes a second where the first bytes are common.
+        if stringzilla.find(data, b"[rank") >= 0 and _RANK.search(data):
             return True
+        if stringzilla.find(data, b"pid=") < 0:
+            return False
         for found in _PID.finditer(data):
             start = max(
                 data.rfind(b"\n", 0, found.start()), data.rfind(b"\r", max(0, found.start() - 256), found.start())
