@@ -167,7 +167,11 @@ class Daemon:
         now, connection = self._clock.monotonic(), self._database.connection
         servers = {
             server.config.name: ServerHealth(
-                lines=server.lines_seen, matches=dict(server.pipeline.matched), lag=server.lag(now)
+                lines=server.lines_seen,
+                cut=server.lines_cut,
+                unreadable=len(server.follower.unreadable()),
+                matches=dict(server.pipeline.matched),
+                lag=server.lag(now),
             )
             for server in self.watched
         }

@@ -13,6 +13,10 @@ class ServerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """What was read of one server's logs."""
 
     lines: int
+    cut: int
+    """Lines that were longer than is kept of one."""
+    unreadable: int
+    """Logs that are there and cannot be read."""
     matches: Mapping[str, int]
     """Lines on which a rule fired, by its id."""
     lag: float

@@ -120,14 +120,18 @@ class _Answer(Collector):
             return
         health = self._health
         lines = CounterMetricFamily("responder_lines_read", "Lines read since the start.", labels=["server"])
+        cut = CounterMetricFamily("responder_lines_cut", "Lines too long to be kept whole.", labels=["server"])
+        unreadable = GaugeMetricFamily("responder_logs_unreadable", "Logs that cannot be read.", labels=["server"])
         matches = CounterMetricFamily("responder_matches", "Lines on which a rule fired.", labels=["server", "rule"])
         lag = GaugeMetricFamily("responder_lag_seconds", "Since all that was there was read.", labels=["server"])
         for name, server in health.servers.items():
             lines.add_metric([name], server.lines)
+            cut.add_metric([name], server.cut)
+            unreadable.add_metric([name], server.unreadable)
             lag.add_metric([name], server.lag)
             for rule, count in server.matches.items():
                 matches.add_metric([name, rule], count)
-        yield from (lines, matches, lag)
+        yield from (lines, cut, unreadable, matches, lag)
         yield _by("responder_incidents", "Incidents known, by status.", "status", health.incidents)
         yield _by("responder_outbox", "Messages, by how far they have come.", "state", health.outbox)
         yield _gauge("responder_dead_letters", "Messages that were never taken.", health.outbox["dead"])

@@ -22,11 +22,12 @@ from responder.run.health import Inquiry
 from responder.run.launch_watch import LaunchWatch
 from responder.run.notify import Notifier, watchdog_seconds
 from responder.run.real_checks import RealChecks
+from responder.run.source_log import SourceLog
 from responder.run.watched import Watched
 from responder.scan import build_program
 from responder.sources.clock import SystemClock, SystemWaker
 from responder.sources.discovery import Discovery
-from responder.sources.events import SourceEvent
+from responder.sources.events import SourceEvents
 from responder.sources.follower import Follower
 from responder.sources.journal import KERNEL, KERNEL_MATCHES, Journal, unit_matches, unit_source
 from responder.sources.sources import Source, Sources
@@ -37,8 +38,6 @@ from responder.store.cursors import Cursor
 from responder.store.database import Database, StoreError, open_database
 
 log = structlog.get_logger(__name__)
-
-_LOUD_EVENTS = frozenset({"missing", "unreadable", "readable", "watch-failed", "line-cut"})
 
 
 class StartError(Exception):
@@ -95,16 +94,17 @@ def build(
         log.error("a rule is left out", problem=str(problem))
     database = _database(state or state_dir(config), clock)
     saved = checkpoints.load(database.connection)
-    watcher = FolderWatcher(waker, _on_event)
+    events = SourceLog()
+    watcher = FolderWatcher(waker, events)
     launch_watch = LaunchWatch(config.server, waker.wake)
     watched = []
     for server in config.server:
         targets = _targets(server)
         follower = Follower(
-            targets, _own(saved, targets), clock, waker, from_start=from_start, events=_on_event, watcher=watcher.part()
+            targets, _own(saved, targets), clock, waker, from_start=from_start, events=events, watcher=watcher.part()
         )
         memory = launches.load(database.connection, server.name)
-        journals = _journals(server, cursors.load(database.connection), clock, waker, from_start=from_start)
+        journals = _journals(server, cursors.load(database.connection), clock, waker, events, from_start=from_start)
         source = Sources(follower, journals) if journals else follower
         watched.append(Watched(server, program, source, launch_watch, memory))
     gpu = GpuWatch(query_gpus, waker.wake)
@@ -177,7 +177,13 @@ def _own(saved: Saved, targets: Sequence[str]) -> Saved:
 
 
 def _journals(
-    server: ServerConfig, saved: Mapping[str, Cursor], clock: SystemClock, waker: SystemWaker, *, from_start: bool
+    server: ServerConfig,
+    saved: Mapping[str, Cursor],
+    clock: SystemClock,
+    waker: SystemWaker,
+    events: SourceEvents,
+    *,
+    from_start: bool,
 ) -> list[Journal]:
     """The journal of a server's unit and, since what kills a GPU shows there alone, the kernel's."""
     if server.journal is None:
@@ -193,7 +199,7 @@ def _journals(
             waker,
             owner=server.name,
             from_start=from_start and source != KERNEL,
-            events=_on_event,
+            events=events,
         )
         for source, matches in parts
     ]
@@ -290,8 +296,3 @@ class Printer:
 
         render(incident, console(self._out))
         self._out.flush()
-
-
-def _on_event(event: SourceEvent) -> None:
-    say = log.warning if event.kind in _LOUD_EVENTS else log.info
-    say(event.kind, path=event.path, **({"detail": event.detail} if event.detail else {}))

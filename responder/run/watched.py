@@ -62,6 +62,8 @@ class Watched:
             remembered = msgspec.json.decode(memory, type=Memory) if memory else remembered
         self.pipeline = Pipeline(config.name, program, remembered)
         self.lines_seen = 0
+        self.lines_cut = 0
+        """Lines that were longer than is kept of one."""
         self._unwrappers: dict[str, Unwrapper] = {}
         self._read_to: dict[str, int] = {}
         self._held: dict[str, int] = {}
@@ -154,6 +156,7 @@ class Watched:
         self._read_to[block.file_id] = block.offset + len(block.data)
         self._fed_at[block.file_id] = self._fed_at[block.path] = now
         self.lines_seen += block.data.count(b"\n")
+        self.lines_cut += block.truncated
         for unwrapped in unwrapper.feed(block):
             self.pipeline.feed(unwrapped)
 

@@ -122,6 +122,10 @@ class Follower:
         now = self._files.now.monotonic
         return [FileStatus(e.file.path, e.file.file_id, e.file.size, e.file.offset, now - e.grown) for e in self._files]
 
+    def unreadable(self) -> list[str]:
+        """The logs that are there and cannot be read at the moment."""
+        return sorted({*self._paths.unreadable(), *(e.file.path for e in self._files if e.trouble)})
+
     @property
     def finished(self) -> bool:
         """Nothing can come any more: only standard input was followed, and it ended."""

@@ -100,7 +100,8 @@ class Journal:
         self._start_at = self._started_at = float("-inf")
         self._pause = FIRST_PAUSE
         self._by_time = False
-        self._trouble = ""
+        self.trouble = ""
+        """Why it cannot be read at the moment, as it was reported."""
         self._grown = clock.monotonic()
         self.behind = False
         """More may be there already."""
@@ -243,11 +244,11 @@ class Journal:
 
     def _report(self, trouble: str) -> None:
         """Report trouble when it begins, changes or ends."""
-        if trouble and trouble != self._trouble:
+        if trouble and trouble != self.trouble:
             self._events(SourceEvent("unreadable", self.source, self._offset, trouble))
-        elif not trouble and self._trouble:
+        elif not trouble and self.trouble:
             self._events(SourceEvent("readable", self.source, self._offset))
-        self._trouble = trouble
+        self.trouble = trouble
 
     # Entries
 

@@ -55,6 +55,10 @@ class Paths:
         slot = self._slots.get(entry.file.path)
         return slot if slot and slot.current is entry else None
 
+    def unreadable(self) -> list[str]:
+        """Those that lead to what cannot be read."""
+        return [slot.path for slot in self._slots.values() if slot.trouble]
+
     def pipes(self) -> list[Pipe]:
         """The FIFOs among them."""
         return [slot.pipe for slot in self._slots.values() if slot.pipe]
@@ -119,6 +123,7 @@ class Paths:
             self._files.report("opened", slot.path)
 
     def _vanished(self, slot: Slot) -> None:
+        slot.trouble = ""
         if slot.current:
             self._leave(slot, slot.current)
             return

@@ -50,6 +50,10 @@ class Source(Protocol):
         """Everything that is read from now."""
         ...
 
+    def unreadable(self) -> list[str]:
+        """What is there and cannot be read at the moment."""
+        ...
+
     def close(self) -> None:
         """Give everything back."""
         ...
@@ -98,6 +102,10 @@ class Sources:
     def status(self) -> list[FileStatus]:
         """Every file and journal that is read from now."""
         return [*self._follower.status(), *(journal.status() for journal in self._journals)]
+
+    def unreadable(self) -> list[str]:
+        """The files and journals that are there and cannot be read at the moment."""
+        return [*self._follower.unreadable(), *(j.source for j in self._journals if j.trouble)]
 
     def close(self) -> None:
         """Close every file and end every journalctl."""

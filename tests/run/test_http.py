@@ -7,8 +7,11 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from responder.run.http import HealthServer, address_of
+from responder.run.source_log import SourceLog
+from responder.sources.events import SourceEvent
 from tests.run.daemon_at_hand import AtHand
 
 
@@ -58,6 +61,39 @@ def test_metrics_count_what_was_read_found_and_told(at_hand, port, logs):
     assert 'responder_lag_seconds{server="llama"} 0.0' in lines
     assert {"responder_dead_letters 0.0", "responder_sink_failing 0.0", "responder_up 1.0"} <= lines
     assert 'responder_outbox{state="queued"} 0.0' in lines
+
+
+def test_metrics_count_the_lines_that_were_cut_and_the_logs_that_cannot_be_read(at_hand, port):
+    at_hand.write("x" * 300_000 + "\nshort\n" + "y" * 300_000 + "\n")
+    _, text = get(at_hand, port, "/metrics")
+    assert {'responder_lines_cut_total{server="llama"} 2.0', 'responder_logs_unreadable{server="llama"} 0.0'} <= set(
+        text.splitlines()
+    )
+    at_hand.log.unlink()
+    at_hand.log.mkdir()
+    at_hand.pass_time(1)
+    _, text = get(at_hand, port, "/metrics")
+    assert 'responder_logs_unreadable{server="llama"} 1.0' in text.splitlines()
+    at_hand.log.rmdir()
+    at_hand.pass_time(1)
+    _, text = get(at_hand, port, "/metrics")
+    assert 'responder_logs_unreadable{server="llama"} 0.0' in text.splitlines()
+
+
+def test_the_log_tells_of_one_cut_line_and_not_of_every_one():
+    tell = SourceLog()
+    with capture_logs() as said:
+        for offset in range(0, 10_000, 1000):
+            tell(SourceEvent("line-cut", "/a.log", offset))
+        tell(SourceEvent("line-cut", "/b.log"))
+        tell(SourceEvent("rotated", "/a.log"))
+        tell(SourceEvent("rotated", "/a.log"))
+    assert [(line["event"], line["path"], line["log_level"]) for line in said] == [
+        ("line-cut", "/a.log", "warning"),
+        ("line-cut", "/b.log", "warning"),
+        ("rotated", "/a.log", "info"),
+        ("rotated", "/a.log", "info"),
+    ]
 
 
 def test_health_is_good_while_the_loop_turns_and_names_what_ails_the_sink(at_hand, port):
