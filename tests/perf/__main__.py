@@ -33,7 +33,13 @@ class Bench:
         self.seconds: float = options.seconds
         self.ripgrep: str = options.rg
         self.fail2ban: list[str] = options.fail2ban.split()
-        self.env = {"XDG_CACHE_HOME": str(self.folder / "cache"), "XDG_STATE_HOME": str(self.folder / "state")}
+        self.env = {
+            "XDG_CACHE_HOME": str(self.folder / "cache"),
+            "XDG_STATE_HOME": str(self.folder / "state"),
+            # An installed package is compiled; a checkout may not be.
+            "PYTHONPYCACHEPREFIX": str(self.folder / "compiled"),
+            "PYTHONDONTWRITEBYTECODE": "",
+        }
         self.folder.mkdir(parents=True, exist_ok=True)
         os.environ |= self.env
         self.catalogue = load_catalogue()
