@@ -20,6 +20,7 @@ from responder.sources.wrappers import Unwrapper
 from tests.diagnose.test_same_incident import HEALTHY, rank_log
 from tests.wrapping import WRAPPERS
 
+CASES = Path(__file__).parents[3] / "shared" / "cases"
 JOBS = (2, 3, 5)
 LEAST = 128 * 1024
 
@@ -132,6 +133,19 @@ def test_real_logs_one_after_the_other_are_seen_alike(program, catalogue, tmp_pa
     path.write_text("".join(text + "\n".join(healthy(chance, 1500)) + "\n" for text in texts * 3))
     expected = seen_by(program, catalogue, [path], 1)
     for jobs in JOBS:
+        assert seen_by(program, catalogue, [path], jobs) == expected
+    assert without_surroundings(line_by_line(program, path)) == without_surroundings(expected)
+
+
+@pytest.mark.skipif(not CASES.exists(), reason="the replayable cases lie beside a checkout, not in it")
+def test_every_case_is_seen_alike(program, catalogue, tmp_path):
+    chance, path = random.Random(11), tmp_path / "server.log"
+    texts = [log.read_text(errors="replace") for log in sorted(CASES.glob("*/*.log"))]
+    assert len(texts) > 60
+    path.write_text("".join(text + "\n" + "\n".join(healthy(chance, 600)) + "\n" for text in texts))
+    expected = seen_by(program, catalogue, [path], 1)
+    for jobs in JOBS:
+        assert len(parts_of(0, [path], jobs, LEAST)) > 2
         assert seen_by(program, catalogue, [path], jobs) == expected
     assert without_surroundings(line_by_line(program, path)) == without_surroundings(expected)
 
