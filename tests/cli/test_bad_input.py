@@ -129,6 +129,21 @@ def test_a_disk_that_is_full_at_the_start_is_one_clear_line(tmp_path):
     assert "Traceback" not in ran.stderr
 
 
+def test_check_tells_of_a_disk_without_room_for_the_state(tmp_path):
+    state = tmp_path / "state"
+    state.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", state], capture_output=True).returncode:
+        pytest.skip("mounting takes root")
+    try:
+        path = tmp_path / "responder.toml"
+        path.write_text(f'[[server]]\nname="a"\nlogs=["x"]\n[state]\ndir="{state}"\n')
+        ran = responder("check", "--config", str(path))
+    finally:
+        subprocess.run(["umount", state], check=True)
+    assert f"fail  state: the disk of {state} is full" in ran.stdout
+    assert ran.returncode == 69
+
+
 def test_an_invalid_token_is_told_without_showing_it(tmp_path):
     path = tmp_path / "responder.toml"
     path.write_text('[[server]]\nname="a"\nlogs=["x"]\n[slack]\nchannel="#gpu"\n')

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.following import InProcess, append
+from tests.sources.following import InProcess, append, lines_of
 
 
 class Walk:
@@ -62,6 +62,7 @@ class Walk:
             (self.down, 1),
             (self.wait, 1),
             (self.need_no_more, 1),
+            (self.ask_for_last_words, 1),
         ]
         names: list[Callable[[], None]] = [action for action, _ in actions]
         weights = [weight for _, weight in actions]
@@ -198,6 +199,13 @@ class Walk:
                 assert self.tail.follower
                 self.tail.follower.hold(file_id, None)
             self.tail.holds = {}
+
+    def ask_for_last_words(self) -> None:
+        """Nobody waits any longer for the end of the line; it may come all the same."""
+        if self.up:
+            assert self.tail.follower
+            for block in self.tail.follower.last_words(str(self.log)):
+                self.tail.lines += lines_of(block)
 
     def forget(self) -> None:
         """What a line that was still needed stood for is gone with the process; those that are on disk come again."""
