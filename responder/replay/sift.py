@@ -32,8 +32,10 @@ class Sift:
         """What has to be unwrapped, in its order.  Each is to be scanned before the next is asked for."""
         at = 0
         for start, end in self._spans(block):
-            yield from self._around(block, at, max(at, start), above=max(0, -start))
-            at = max(at, start)
+            if start > at:
+                self._leave(_slice(block, at, start))
+                at = start
+            yield from self._resume(max(0, -start))
             while at < end:
                 yield _slice(block, at, end)
                 at, end = end, _line_end(block.data, end + ABOVE) if self._in_the_midst else end
@@ -68,15 +70,8 @@ class Sift:
             return None
         return sieve_of(self._stream.program, PARTS).spots(block.data)
 
-    def _around(self, block: Block, at: int, start: int, *, above: int) -> Iterator[Block]:
-        """Go on at `start` of the block, with `above` bytes of what was left out before the block."""
-        if start > at:
-            self._leave(_slice(block, at, start))
-        yield from self._resume(above)
-
     def _resume(self, above: int) -> Iterator[Block]:
-        if not self._left:
-            return
+        """Of what was left out, the last `above` bytes; all of it where it is too little to be left out."""
         if self._left_size >= LEAST_SKIPPED:
             self._stream.skip()
             while self._left and self._kept - len(self._left[0].data) >= above:
@@ -89,6 +84,7 @@ class Sift:
         self._kept = self._left_size = 0
 
     def _leave(self, block: Block) -> None:
+        """Leave these lines out, for now."""
         self._left.append(block)
         self._left_size += len(block.data)
         self._kept += len(block.data)
@@ -98,11 +94,9 @@ class Sift:
 
 def _slice(block: Block, start: int, end: int) -> Block:
     """Whole lines of a block that is as it was read."""
-    return (
-        block
-        if end - start == len(block.data)
-        else replace(block, offset=block.offset + start, data=block.data[start:end])
-    )
+    if end - start == len(block.data):
+        return block
+    return replace(block, offset=block.offset + start, data=block.data[start:end])
 
 
 def _line_start(data: bytes, at: int) -> int:
