@@ -37,17 +37,25 @@ def postmortem(
             pipeline.take(seen)
         for rule, lines in piece.counted.items():
             pipeline.diagnosis.count(rule, lines)
+        if pipeline.diagnosis.last is not None:
+            _expect_advice()
     pipeline.finish()
     findings = pipeline.diagnosis.findings()
     if not findings:
         return
-    # Imported only where there is something to say: they cost more than the reading of a small log.
     from responder.advise.advise import advise
     from responder.publish.redact import redact_incident
 
     known = host()
     for finding in findings:
         yield redact_incident(advise(finding, _of_log(known, finding), rules), None)
+
+
+def _expect_advice() -> None:
+    """Import what advice takes.  Only where there will be some, for it costs more than the reading of a small log; and
+    as soon as that is known, while other processes scan."""
+    import responder.advise.advise
+    import responder.publish.redact  # noqa: F401
 
 
 def between(incident: Incident, since: datetime | None, until: datetime | None) -> bool:
