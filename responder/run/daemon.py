@@ -28,7 +28,7 @@ from responder.sources import sources
 from responder.sources.clock import Clock, Waker
 from responder.sources.follower import POLL_SECONDS
 from responder.sources.schedule import HOT_SECONDS
-from responder.store import checkpoints, crashes, incidents, launches, outbox
+from responder.store import checkpoints, crashes, incidents, launches, moments, outbox
 from responder.store.checkpoints import Checkpoint
 from responder.store.cursors import Cursor
 from responder.store.database import Database, StoreUnavailableError
@@ -44,6 +44,9 @@ STATUS_SECONDS = 10.0
 PRUNE_SECONDS = 24 * 3600.0
 """How often what is long over is deleted from the state."""
 
+CLOCK_STEP = 2.0
+"""Seconds between two wake-ups by which the time of day may leave the other clock before it counts as set."""
+
 PATIENCE = 10.0
 """Seconds that a message under way gets when the daemon stops."""
 
@@ -56,6 +59,10 @@ class Delivery(Protocol):
 
     def pump(self) -> float | None:
         """Note what was sent and start what is due, without waiting."""
+        ...
+
+    def clock_was_set(self, by: float) -> None:
+        """The time of day was set forward by so many seconds; waits stay as long as they were."""
         ...
 
     def close(self, patience: float) -> None:
@@ -86,6 +93,7 @@ class Daemon:
         self.watched = watched
         self._database, self._publisher, self._rules = database, publisher, rules
         self._gpu, self._clock, self._waker = gpu, clock, waker
+        self._ahead = clock.wall() - clock.monotonic()
         self._delivery, self._notifier, self._watchdog = delivery, notifier or Notifier(), watchdog
         self._unsaved: dict[str, dict[str, Finding]] = {server.config.name: {} for server in watched}
         self._gone: set[str] = set()
@@ -136,6 +144,7 @@ class Daemon:
     def wake_up(self) -> None:
         """One wake-up's work."""
         now = self._clock.monotonic()
+        self._mind_the_clock(now)
         for server in self.watched:
             if server.read(now):
                 self._busy_at = now
@@ -161,6 +170,21 @@ class Daemon:
             self._delivery.pump()
         if self._inquiry is not None:
             self._inquiry.answer(self.health)
+
+    def _mind_the_clock(self, now: float) -> None:
+        """Where the time of day was set, move what is counted by it along."""
+        ahead = self._clock.wall() - now
+        by = ahead - self._ahead
+        if abs(by) >= CLOCK_STEP:
+            try:
+                with self._database.transaction() as connection:
+                    moments.move(connection, by)
+            except StoreUnavailableError:
+                return  # `_store` says so; it is tried again
+            if self._delivery is not None:
+                self._delivery.clock_was_set(by)
+            log.warning("the clock was set", seconds=round(by))
+        self._ahead = ahead
 
     def health(self) -> Health:
         """How it is now."""

@@ -24,12 +24,14 @@ class HandClock:
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
+        self.set_by = 0.0
+        """By how much the time of day was set."""
 
     def monotonic(self) -> float:
         return self.now
 
     def wall(self) -> float:
-        return self.now
+        return self.now + self.set_by
 
 
 class NoDelivery:
@@ -38,6 +40,9 @@ class NoDelivery:
     failing: str | None = None
 
     def pump(self) -> None:
+        pass
+
+    def clock_was_set(self, by: float) -> None:
         pass
 
     def close(self, patience: float) -> None:

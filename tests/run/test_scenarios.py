@@ -101,6 +101,55 @@ def test_52_backpressure_slow_slack(tmp_path, program, catalogue, logs):
         at_hand.close()
 
 
+@pytest.mark.parametrize("jump", [-3600.0, 3600.0])
+def test_58_clock_jump_wall(at_hand, jump):
+    at_hand.write("".join(traceback()))
+    at_hand.pass_time(1)
+    at_hand.clock.set_by += jump
+    at_hand.pass_time(15)
+    assert told(at_hand) == []
+    at_hand.pass_time(10)
+    assert told(at_hand) == FANCY
+    at_hand.clock.set_by -= jump
+    at_hand.pass_time(4 * 3600 - 60)
+    assert len(at_hand.told) == 1
+    at_hand.pass_time(120)
+    assert [reason for reason, _ in at_hand.told] == ["first", "repeat"]
+
+
+def test_58_a_clock_that_is_set_back_does_not_keep_messages_waiting(tmp_path, program, catalogue, logs):
+    clock = HandClock()
+    pauses = []
+
+    def advance(seconds: float) -> bool:
+        pauses.append(seconds)
+        clock.now += seconds
+        return False
+
+    with FakeSlack(clock=clock.wall) as slack:
+
+        def delivered_by(at_hand: AtHand) -> Delivery:
+            transport = BotTransport(client(Secret(value=TOKEN, source="test"), slack.base_url, timeout=5))
+            sender = Sender(transport, clock, at_hand.waker.wake, advance)
+            sender.start()
+            return Delivery(at_hand.database, sender, clock)
+
+        at_hand = AtHand(tmp_path, program, catalogue, clock=clock, mode="bot", delivered_by=delivered_by)
+        slack.fail("503")
+        at_hand.write((logs / "real-seed-0523-sm90.log").read_text())
+        at_hand.pass_time(6)
+        while not outbox.stuck(at_hand.database.connection):
+            at_hand.waker.wait(5)
+            at_hand.daemon.wake_up()
+        clock.set_by -= 3600
+        for _ in range(100):
+            at_hand.pass_time(1)
+            at_hand.waker.wait(0.05)
+        assert [bool(slack.replies(root["ts"])) for root in slack.roots()] == [True]
+        assert max(pauses) <= 1.0
+        at_hand.close()
+
+
 def test_59_multiline_traceback_timeout(at_hand):
     for line in traceback():
         at_hand.write(line)

@@ -97,7 +97,8 @@ class Sender:
 
     def _wait_for(self, row: Row) -> float:
         last = self._posted.get(row.channel)
-        return 0.0 if last is None else max(0.0, last + PER_CHANNEL - self._clock.wall())
+        # The clock may have been set since: never longer than if the last one had gone just now.
+        return 0.0 if last is None else max(0.0, min(PER_CHANNEL, last + PER_CHANNEL - self._clock.wall()))
 
     def _attempt(self, row: Row) -> Outcome:
         try:
@@ -160,6 +161,10 @@ class Delivery:
             return self._clock.wall() + FIRST_WAIT
         self._disk_is_full = False
         return again_at
+
+    def clock_was_set(self, by: float) -> None:
+        """The time of day was set forward by so many seconds; waits stay as long as they were."""
+        self._not_before += by
 
     def close(self, patience: float) -> None:
         """At the end: give the row under way that many seconds, and note what became of it."""
