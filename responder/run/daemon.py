@@ -38,6 +38,9 @@ log = structlog.get_logger(__name__)
 QUIET_SECONDS = 0.25
 """How long the loop waits while no log has got a line for HOT_SECONDS: a guest on an idle host is lighter still."""
 
+PLACES_SECONDS = 1.0
+"""How often it is stored how far the logs were read while nothing is found: what is read twice changes nothing."""
+
 STATUS_SECONDS = 10.0
 """How often systemd is told how many lines were read."""
 
@@ -100,11 +103,11 @@ class Daemon:
         self._catch_up = CatchUp(self._unsaved)
         self._pruned_at = float("-inf")
         self._inquiry, self._rules_left_out = inquiry, rules_left_out
-        self._alive_at = self._status_at = self._busy_at = float("-inf")
+        self._alive_at = self._status_at = self._busy_at = self._stored_at = float("-inf")
         self._reported: set[tuple[str, int]] = set()
         self._facts = gpu.facts
         self._checks, self._answers = checks, 0
-        self._stopping = self._reload_asked = self._storing_fails = self._targets_noted = False
+        self._stopping = self._ending = self._reload_asked = self._storing_fails = self._targets_noted = False
 
     def stop(self) -> None:
         """End after the wake-up that is under way.  Safe in a signal handler."""
@@ -128,6 +131,7 @@ class Daemon:
             self._waker.wait(self.rest)
             if self._reload_asked:
                 self._reload_asked, reloads = False, may_reload()
+        self._ending = True
         self._notifier.say(
             *(["RELOADING=1", f"MONOTONIC_USEC={monotonic_ns() // 1000}"] if reloads else ["STOPPING=1"])
         )
@@ -219,6 +223,8 @@ class Daemon:
         news = any(self._unsaved.values()) or bool(recovered or due or self._gone or self._catch_up.due)
         if not news and not any(saved for _, saved in positions):
             return
+        if not (news or self._ending) and now - self._stored_at < PLACES_SECONDS:
+            return
         memories = {server.config.name: server.to_store() for server in self.watched}
         caught_up, prunes = self._catch_up.due, now - self._pruned_at >= PRUNE_SECONDS
         try:
@@ -234,7 +240,7 @@ class Daemon:
             return
         if self._storing_fails:
             log.info("the state can be written again")
-        self._storing_fails, self._targets_noted = False, True
+        self._storing_fails, self._targets_noted, self._stored_at = False, True, now
         self._publisher.stored()
         self._gone.clear()
         if caught_up:

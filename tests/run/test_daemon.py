@@ -3,9 +3,10 @@
 import pytest
 from structlog.testing import capture_logs
 
-from responder.run.daemon import QUIET_SECONDS
+from responder.run.daemon import PLACES_SECONDS, QUIET_SECONDS
 from responder.sources.follower import POLL_SECONDS
 from responder.sources.schedule import HOT_SECONDS
+from responder.store import checkpoints
 from tests.run.daemon_at_hand import AtHand, HandClock
 
 SEED_RULE = "trtllm-mha-prefill-cp-needs-sm100"
@@ -50,6 +51,22 @@ def test_the_loop_looks_less_often_while_no_log_grows(at_hand):
     assert at_hand.daemon.rest == QUIET_SECONDS
     at_hand.write("another\n")
     assert at_hand.daemon.rest == POLL_SECONDS
+
+
+def test_how_far_a_log_was_read_is_stored_once_a_second_and_at_the_end(at_hand):
+    def stored() -> int:
+        return checkpoints.load(at_hand.database.connection).checkpoints[0].offset
+
+    at_hand.write("one\n")
+    at_hand.write("two\n")
+    assert stored() < at_hand.log.stat().st_size
+    at_hand.pass_time(PLACES_SECONDS)
+    assert stored() == at_hand.log.stat().st_size
+    at_hand.write("three\n")
+    assert stored() < at_hand.log.stat().st_size
+    at_hand.daemon.stop()
+    at_hand.daemon.run()
+    assert stored() == at_hand.log.stat().st_size
 
 
 def test_a_launch_that_is_accepted_tells_nothing(at_hand, texts):
