@@ -16,6 +16,7 @@ from responder.advise.launch import read_unit
 from responder.advise.learn import parsed
 from responder.cli.config import read
 from responder.publish.dead_letters import undelivered
+from responder.publish.inert import inert_line
 from responder.publish.slack.token import MANIFEST, Secret, TokenError, find_app_token, find_token, find_webhook
 from responder.run.config import Config, ServerConfig, state_dir, told_twice
 from responder.sources.clock import SystemClock
@@ -41,9 +42,9 @@ def check(path: Path | None, online: bool) -> None:
     failed = False
     for finding in [Finding("ok", f"configuration: {loaded.path or 'defaults'}"), *_findings(loaded.config, online)]:
         failed = failed or finding.state == "fail"
-        click.echo(f"{finding.state:4}  {finding.what}")
+        click.echo(f"{finding.state:4}  {inert_line(finding.what)}")
         if finding.advice:
-            click.echo(f"      {finding.advice}")
+            click.echo(f"      {inert_line(finding.advice)}")
     sys.exit(69 if failed else 0)
 
 

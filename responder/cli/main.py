@@ -9,6 +9,7 @@ import click
 
 from responder import __version__
 from responder.cli.errors import INTERNAL, Failure
+from responder.cli.say import say
 
 COMMANDS = {
     "run": "Follow the logs and alert: the daemon.",
@@ -77,10 +78,7 @@ def main(argv: list[str] | None = None) -> Any:
     except click.Abort:
         sys.exit(130)
     except Failure as error:
-        # What was typed may stand in the message, a secret in it included.
-        from responder.publish.redact import redact_text
-
-        click.echo(f"responder: {redact_text(str(error))}", err=True)
+        say(str(error))
         sys.exit(error.status)
     except click.ClickException as error:
         error.show()
@@ -96,5 +94,5 @@ def main(argv: list[str] | None = None) -> Any:
         if "RESPONDER_DEBUG" in os.environ:
             raise
         told = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        click.echo(f"responder: internal error: {told} (RESPONDER_DEBUG=1 shows where)", err=True)
+        say(f"internal error: {told} (RESPONDER_DEBUG=1 shows where)")
         sys.exit(INTERNAL)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from responder.cli.say import say
+
 if TYPE_CHECKING:
     from responder.replay.ranges import Part
     from responder.replay.workers import Scanned
@@ -36,7 +38,7 @@ class Watch:
     ) -> None:
         self._clear()
         for rule, lines in self._counted.items():
-            click.echo(f"responder: rule {rule} fires on so many lines that {lines} were only counted", err=True)
+            say(f"rule {rule} fires on so many lines that {lines} were only counted")
 
     def saw(self, scanned: "Scanned") -> None:
         """Take note of one block."""
@@ -46,10 +48,10 @@ class Watch:
             if event.kind in ("unreadable", "line-cut"):
                 self._clear()
                 detail = f": {event.detail}" if event.detail else ""
-                click.echo(f"responder: {event.path}: {event.kind}{detail}", err=True)
+                say(f"{event.path}: {event.kind}{detail}")
         for reason in scanned.set_aside:
             self._clear()
-            click.echo(f"responder: {reason}; it is left out from here on", err=True)
+            say(f"{reason}; it is left out from here on")
         now = time.monotonic()
         if self._shown and now - self._last >= _EVERY:
             self._last = now

@@ -14,6 +14,7 @@ from responder.catalogue import load_catalogue
 from responder.cli.errors import Failure
 from responder.cli.options import host_of, host_options
 from responder.cli.progress import Watch
+from responder.cli.say import say
 from responder.cli.show import FORMATS, show
 from responder.nouns import Incident
 from responder.sources.finished import UnreadableError, find_logs, read_finished
@@ -95,7 +96,7 @@ def _readable(found: list[str], named: tuple[str, ...]) -> list[str]:
             try:
                 next(read_finished(path), None)
             except UnreadableError as error:
-                click.echo(f"responder: {error}; passed over", err=True)
+                say(f"{error}; passed over")
                 continue
         kept.append(path)
     if not kept:

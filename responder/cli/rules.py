@@ -12,6 +12,7 @@ from responder.catalogue.lint import lint
 from responder.catalogue.load import read_rules, rule_files
 from responder.cli.errors import Failure
 from responder.nouns import KINDS
+from responder.publish.inert import inert_line
 
 
 @click.group()
@@ -47,7 +48,7 @@ def test(path: Path | None) -> None:
     problems = [p for p in found if only is None or _is_of(p.path, path)]
     problems += check_samples(catalogue, only=only)
     for problem in sorted(set(problems)):
-        click.echo(str(problem))
+        click.echo(inert_line(str(problem)))
     count = len(catalogue.rules) if only is None else len(only)
     click.echo(f"{count} rules, {len(set(problems))} problems", err=True)
     sys.exit(1 if problems else 0)

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from responder.cli.errors import USAGE, Failure
+from responder.cli.say import say
 from responder.sources.block import Block
 from responder.sources.clock import SystemClock, SystemWaker
 from responder.sources.discovery import STDIN
@@ -96,7 +97,7 @@ class _Places:
         try:
             self._database = open_database(state / DATABASE, clock)
             if self._database.set_aside:
-                _print(f"{state / DATABASE}: was damaged; kept as {self._database.set_aside.name}, starting anew")
+                say(f"{state / DATABASE}: was damaged; kept as {self._database.set_aside.name}, starting anew")
             self.saved = load(self._database.connection)
             with self._database.transaction() as connection:
                 remember_targets(connection, targets, clock.wall())
@@ -121,7 +122,7 @@ class _Places:
         follower.stored()
         if self._failed:
             self._failed = False
-            _print("state: can be stored again")
+            say("state: can be stored again")
 
     def close(self) -> None:
         """Let go of the database."""
@@ -131,7 +132,7 @@ class _Places:
     def _complain(self, error: StoreError) -> None:
         if not self._failed:
             self._failed = True
-            _print(f"state: {error}; going on, a restart may repeat lines")
+            say(f"state: {error}; going on, a restart may repeat lines")
 
 
 def _write(block: Block) -> None:
@@ -164,8 +165,4 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _say(event: SourceEvent) -> None:
     if event.kind in _WORTH_SAYING:
-        _print(f"{event.path}: {event.kind}{f': {event.detail}' if event.detail else ''}")
-
-
-def _print(message: str) -> None:
-    click.echo(f"responder: {message}", err=True)
+        say(f"{event.path}: {event.kind}{f': {event.detail}' if event.detail else ''}")
