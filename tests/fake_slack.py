@@ -174,6 +174,12 @@ class FakeSlack:
             envelope = {"envelope_id": ident, "type": "interactive", "payload": payload}
             random.choice(self.sockets).send(json.dumps(envelope))
 
+    def refresh_sockets(self) -> None:
+        """Ask each open socket to connect anew, as Slack does every few hours, and hang up."""
+        for open_socket in list(self.sockets):
+            open_socket.send(json.dumps({"type": "disconnect", "reason": "refresh_requested"}))
+            open_socket.close()
+
     def acknowledged(self, envelope: Args) -> None:
         """An answer came back over a socket."""
         after = time.monotonic() - self._sent_at.get(str(envelope.get("envelope_id")), 0.0)
@@ -576,6 +582,7 @@ class Socket:
             pass
         finally:
             slack.sockets.remove(end)
+            slack.tell()
 
     def send(self, text: str) -> None:
         """One text frame."""

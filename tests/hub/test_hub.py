@@ -129,6 +129,16 @@ def test_a_press_that_slack_tells_of_three_times_counts_once(host: Host, hub: Hu
     assert len(slack.acks) == 3
 
 
+def test_a_press_is_heard_after_slack_asked_for_a_new_connection(host: Host, hub: HubAtHand, slack: FakeSlack) -> None:
+    incident = host.alert()
+    before = slack.sockets[0]
+    slack.refresh_sockets()
+    slack.wait_for(lambda: slack.sockets and before not in slack.sockets, 30)
+    hub.press(incident, "acknowledge")
+    host.pass_time(1)
+    assert header(slack.roots()[0]).startswith("👀 Acknowledged by ada")
+
+
 # --- Who may ---------------------------------------------------------------------------------------------------------
 
 

@@ -163,6 +163,18 @@ def test_a_broadcast_whose_post_somebody_deleted_is_posted_by_itself(rig: Rig, s
     assert [root.get("thread_ts") for root in slack.roots()] == [None]
 
 
+def test_an_edit_of_a_post_that_somebody_deleted_is_no_dead_letter(rig: Rig, slack: FakeSlack, clock: Clock) -> None:
+    put(rig)
+    rig.run()
+    slack.messages.clear()
+    with rig.database.transaction() as connection:
+        outbox.put_update(
+            connection, incident="i1", parent="i1:post:1", channel="alerts", payload={"text": "new"}, now=clock.wall()
+        )
+    rig.run()
+    assert (slack.messages, outbox.dead(rig.database.connection), rig.delivery.failing) == ([], [], None)
+
+
 def test_what_was_on_its_way_when_the_process_died_is_not_sent_again(rig: Rig, slack: FakeSlack, clock: Clock) -> None:
     put(rig)
     rig.woken.clear()

@@ -65,9 +65,11 @@ class BotTransport:
         outcome, failure = self._send(row, row.plain, mark)
         if failure is not None and failure.meaning == "plainer" and not row.plain:
             return self._send(row, True, mark)
-        if failure is not None and failure.error in NO_THREAD and row.kind == "broadcast":
-            # Someone deleted the post; what was worth a ping still is.
-            return self._send(msgspec.structs.replace(row, parent_ts=None), row.plain, mark)
+        if failure is not None and failure.error in NO_THREAD:  # someone deleted the post
+            if row.kind == "broadcast":  # what was worth a ping still is
+                return self._send(msgspec.structs.replace(row, parent_ts=None), row.plain, mark)
+            if row.kind == "update":  # what is gone needs no edit, and that is no fault
+                return Outcome(key=row.key, state="sent"), None
         return outcome, failure
 
     def _send(self, row: Row, plain: bool, mark: str) -> tuple[Outcome, Failure | None]:
