@@ -215,15 +215,15 @@ class Daemon:
 
     def _store(self, now: float) -> None:
         """Write all that is new in one transaction; where that fails, keep it for the next wake-up."""
-        positions = [(server, server.follower.positions()) for server in self.watched]
         recovered = [server for server in self.watched if server.recovered(now)]
         # Asked each time, for another process may have set it: `responder incidents ack`, a hub.
         look_at = incidents.next_look(self._database.connection)
         due = look_at is not None and look_at <= self._clock.wall()
         news = any(self._unsaved.values()) or bool(recovered or due or self._gone or self._catch_up.due)
-        if not news and not any(saved for _, saved in positions):
-            return
         if not (news or self._ending) and now - self._stored_at < PLACES_SECONDS:
+            return
+        positions = [(server, server.follower.positions()) for server in self.watched]
+        if not news and not any(places for _, places in positions):
             return
         memories = {server.config.name: server.to_store() for server in self.watched}
         caught_up, prunes = self._catch_up.due, now - self._pruned_at >= PRUNE_SECONDS

@@ -73,6 +73,8 @@ class Scanner:
         Carriage returns are the caller's business: `Block.segments` ends a line at each.
         """
         found = self._candidates(data, harmless=harmless)
+        if not found:
+            return []
         hits: dict[int, LineHit] = {}
         claimed: dict[tuple[int, str], Match] = {}
         for index, start, stop in sorted(found):
@@ -107,6 +109,9 @@ class Scanner:
         """What Hyperscan found, once per pattern and line; of shields, unless `harmless` lines are wanted, too, only on
         lines with something else on them."""
         raised, ends = self._scan(data)
+        if not ends and not (harmless and raised):
+            self.forget()
+            return ()
         base = max(_LEAST_HOT, int(len(data) / _BYTES_PER_LINE * HOT_SHARE))
         found: list[_Candidate] = []
         counted: dict[str, set[int]] = {}

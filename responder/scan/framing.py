@@ -102,6 +102,12 @@ class StreamScan:
                 one.begins.setdefault(block.file_id, block.offset)
         data = block.segments()
         hits = {hit.start: without_quoted(data, hit) for hit in self._scanner.scan(data, harmless=False)}
+        seen = self._told(block, data, hits) if hits or self._open else []
+        self._keep(block, data)
+        self._last -= len(data)
+        return seen
+
+    def _told(self, block: Block, data: bytes, hits: dict[int, LineHit]) -> list[Seen]:
         tracebacks = self._tracebacks(block, data, hits)
         seen = []
         for start in sorted(hits.keys() | tracebacks.keys()):
@@ -110,8 +116,6 @@ class StreamScan:
             ended = tracebacks.get(start)
             if hit.matches or ended or any(pattern.rule for pattern in hit.aside):
                 seen.append(self._seen(block, data, hit, ended))
-        self._keep(block, data)
-        self._last -= len(data)
         return seen
 
     @property
