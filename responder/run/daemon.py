@@ -35,7 +35,7 @@ from responder.store.database import Database, StoreUnavailableError
 
 log = structlog.get_logger(__name__)
 
-QUIET_SECONDS = 0.25
+QUIET_SECONDS = 0.3
 """How long the loop waits while no log has got a line for HOT_SECONDS: a guest on an idle host is lighter still."""
 
 PLACES_SECONDS = 1.0
