@@ -591,7 +591,7 @@ class Socket:
     def close(self) -> None:
         """Say goodbye."""
         with contextlib.suppress(OSError, ValueError):
-            self._frame(0x8, b"")
+            self._frame(0x8, struct.pack(">H", 1000))  # "normal closure"; without a code the SDK waits for more
 
     def _frame(self, opcode: int, data: bytes) -> None:
         size = bytes([len(data)]) if len(data) < 126 else b"\x7e" + struct.pack(">H", len(data))
