@@ -232,6 +232,8 @@ class Follower:
 
     def _follow_missed(self, entry: Followed, *, gone: bool) -> None:
         """Follow the rotated files, before this one at its path, that nobody has seen yet."""
+        # The folder may have been listed for another file, before this one was copied and truncated.
+        self._files.folders.look_afresh()
         slot = self._paths.slot_of(entry)
         last = entry.file.checkpoint(self._files.now.wall, held=False)
         older = slot.older if slot else {}

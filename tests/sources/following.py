@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from responder.sources.block import Block
-from responder.sources.events import SourceEvent
+from responder.sources.events import SourceEvent, SourceEvents, ignore_events
 from responder.sources.follower import POLL_SECONDS, Follower
 from responder.sources.schedule import Limits
 from responder.store.checkpoints import load, remember_targets, save
@@ -152,6 +152,8 @@ class InProcess:
         self.clock = FakeClock()
         self.waker = FakeWaker()
         self.events: list[SourceEvent] = []
+        self.watch: SourceEvents = ignore_events
+        """Told of each event as it happens: what a test does then happens in the midst of a poll."""
         self.lines: list[Line] = []
         self.blocks: list[Block] = []
         self.follower: Follower | None = None
@@ -170,7 +172,7 @@ class InProcess:
             self.clock,
             self.waker,
             from_start=from_start,
-            events=self.events.append,
+            events=self._on_event,
             limits=self.limits,
         )
         with self.database.transaction() as connection:
@@ -224,6 +226,10 @@ class InProcess:
         """What was read since places were stored last is gone with all that came of it."""
         del self.lines[self._stored :]
         self.stop()
+
+    def _on_event(self, event: SourceEvent) -> None:
+        self.events.append(event)
+        self.watch(event)
 
     def happened(self, kind: str) -> int:
         """How often an event of this kind was reported."""

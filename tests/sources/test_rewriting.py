@@ -1,11 +1,12 @@
 """A file that was written anew gives itself away, be it by little."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from responder.sources.events import ignore_events
+from responder.sources.events import SourceEvent, ignore_events
 from responder.sources.framing import MAX_LINE
 from responder.sources.growing_file import GrowingFile, RewrittenError
 from responder.sources.identity import MARKER_SIZE, FileKey
@@ -38,6 +39,32 @@ def test_by_its_beginning_when_the_bytes_before_the_place_are_the_same(tail: InP
     assert texts(tail)[51] == "other start"
     assert texts(tail)[-1] == "b1"
     assert len(tail.lines) == 51 + 52
+
+
+@pytest.mark.parametrize("unread", ["", "a2\n"])
+def test_in_the_midst_of_a_poll_after_the_folder_was_listed_for_another(unread: str, tail: InProcess) -> None:
+    """The copy that was made then is no log that came and went unseen."""
+    log, other = tail.folder / "log", tail.folder / "other"
+    append(log, "a1\n")
+    append(other, "o1\n")
+    tail.start(log, other, from_start=True)
+    assert tail.follower
+    other.rename(tail.folder / "other.1")  # for which the folder is listed
+    append(other, "x" * MAX_LINE + "\n")
+
+    def rotate(event: SourceEvent) -> None:
+        if event.kind == "line-cut":
+            append(log, unread)
+            shutil.copy(log, tail.folder / "log.1")
+            os.truncate(log, 0)
+
+    tail.watch = rotate
+    append(log, "a3\n" if unread else "")
+    tail.settle()
+    append(log, "b1\n")
+    tail.settle()
+    expected = ["a1", "a3", "a2", "b1"] if unread else ["a1", "b1"]
+    assert [line.text for line in tail.lines if line.path == str(log)] == expected
 
 
 def test_by_a_second_look_when_both_changes_bear_the_same_time(folder: Path) -> None:
