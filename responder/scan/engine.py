@@ -4,14 +4,15 @@ The same code serves the live tail (blocks of some hundred bytes) and the replay
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import hyperscan
 import msgspec
 
 from responder.catalogue import Rule
-from responder.scan.program import Pattern, Program, alone
+from responder.scan.hot import HotRules
+from responder.scan.program import Pattern, Program
 
 CONFIRM_SECONDS = 0.25
 """How long one pattern may work on one line before it is set aside: a healthy one takes microseconds."""
@@ -62,9 +63,7 @@ class Scanner:
         """Patterns that timed out, by index, with the text for the report.  They fire no more."""
         self._scratch = hyperscan.Scratch(program.database)
         self._confirm: dict[int, Any] = {}
-        self._alone: dict[int, Any] = {}
-        self._hot: frozenset[int] = frozenset()
-        """Patterns that were hot in the block before."""
+        self._hot = HotRules(program)
 
     def scan(self, data: bytes, *, harmless: bool = True) -> list[LineHit]:
         """The lines of a block on which a confirmed pattern fired, in their order.
@@ -103,43 +102,43 @@ class Scanner:
 
     def forget(self) -> None:
         """The next block does not follow the last one."""
-        self._hot = frozenset()
+        self._hot.rules = frozenset()
 
     def _candidates(self, data: bytes, *, harmless: bool) -> Collection[_Candidate]:
         """What Hyperscan found, once per pattern and line; of shields, unless `harmless` lines are wanted, too, only on
         lines with something else on them."""
         raised, ends = self._scan(data)
-        if not ends and not (harmless and raised):
-            self.forget()
+        if not ends and not self._hot.rules and not (harmless and raised):
             return ()
-        base = max(_LEAST_HOT, int(len(data) / _BYTES_PER_LINE * HOT_SHARE))
+        most = max(_LEAST_HOT, int(len(data) / _BYTES_PER_LINE * HOT_SHARE))
+        hot = {rule for index, stops in ends if len(stops) > most and (rule := self._counted_rule(index)) is not None}
         found: list[_Candidate] = []
-        counted: dict[str, set[int]] = {}
-        hot = set()
         for index, stops in ends:
-            pattern = self.program.patterns[index]
             if index in self.program.shields:
                 raised.add(index)
-                continue
-            limit = len(stops) if index in self.program.exact else _STILL_LOOKED_AT if index in self._hot else base
-            if len(stops) > base:
-                hot.add(index)
-            known = counted.get(pattern.rule.id, set()) if pattern.rule else set()
-            if len(stops) > limit and not pattern.is_exact and not known.issuperset(stops[limit:]):
-                exact = self._ends_of(index, data)
-                stops = stops if exact is None else exact
-            found += [(index, data.rfind(b"\n", 0, stop) + 1, stop) for stop in stops[:limit]]
-            if len(stops) > limit and pattern.rule is not None:
-                counted.setdefault(pattern.rule.id, set()).update(stops[limit:])
-                if index in self.program.noise:
-                    raised.add(index)
-        self._hot = frozenset(hot)
-        if counted:
-            self._count(counted, found)
+            elif self._counted_rule(index) not in hot | self._hot.rules:
+                wanted = stops if index in self.program.exact else stops[:most]
+                found += [(index, data.rfind(b"\n", 0, stop) + 1, stop) for stop in wanted]
+        for rule in sorted(hot | self._hot.rules):
+            limit = _STILL_LOOKED_AT if rule in self._hot.rules else most
+            stops = self._hot.lines(rule, data)
+            indexes = self.program.by_rule[rule]
+            found += [(index, data.rfind(b"\n", 0, stop) + 1, stop) for stop in stops[:limit] for index in indexes]
+            if len(stops) > limit:
+                self.counted[rule] += len(stops) - limit
+                raised.update(self.program.noise.intersection(indexes))
+            hot = hot | {rule} if len(stops) > most else hot - {rule}
+        self._hot.rules = frozenset(hot)
         if raised:
             places = set(_lines(data)) if harmless else {(start, stop) for _, start, stop in found}
             return {*found, *((index, start, stop) for start, stop in places for index in raised)}
         return found
+
+    def _counted_rule(self, index: int) -> str | None:
+        """The id of the rule that is only counted where this pattern is hot; None where every line has to be seen."""
+        pattern = self.program.patterns[index]
+        seen = pattern.use != "rule" or index in self.program.exact or index in self.program.shields
+        return None if seen or pattern.rule is None else pattern.rule.id
 
     def _scan(self, data: bytes) -> tuple[set[int], list[tuple[int, list[int]]]]:
         """Which shields were found at all, and for the other patterns the ends of the lines they may stand in."""
@@ -159,37 +158,10 @@ class Scanner:
                 stops.append(size if stop < 0 else stop)
 
         if data:
-            self.program.database.scan(data, on_match, scratch=self._scratch)
+            database, scratch = self._hot.database(size) or (self.program.database, self._scratch)
+            database.scan(data, on_match, scratch=scratch)
         found = sorted((index, stops) for number, stops in ends.items() for index in users[number])
         return {index for number in raised for index in users[number]}, found
-
-    def _ends_of(self, index: int, data: bytes) -> list[int] | None:
-        """The ends of the lines in which the whole expression of a pattern stands, not only its fixed text.
-
-        None where Hyperscan cannot tell.
-        """
-        if index not in self._alone:
-            self._alone[index] = alone(self.program.patterns[index])
-        database = self._alone[index]
-        if database is None:
-            return None
-        stops: list[int] = []
-
-        def on_match(_index: int, start: int, end: int, flags: int, context: object) -> None:
-            if not stops or end > stops[-1]:
-                stop = data.find(b"\n", end)
-                stops.append(len(data) if stop < 0 else stop)
-
-        database.scan(data, on_match)
-        return stops
-
-    def _count(self, counted: dict[str, set[int]], found: Iterable[_Candidate]) -> None:
-        """Count lines, not hits: several patterns of a rule may fire on one, and some of them were looked at."""
-        for index, _, stop in found:
-            rule = self.program.patterns[index].rule
-            if rule is not None and rule.id in counted:
-                counted[rule.id].discard(stop)
-        self.counted.update({rule: len(stops) for rule, stops in counted.items()})
 
     def _confirmed(
         self, index: int, pattern: Pattern, data: bytes, start: int, stop: int

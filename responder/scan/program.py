@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,6 +85,11 @@ class Program:
         self.shields = frozenset(index for index, pattern in enumerate(patterns) if pattern.is_shield)
         """Those that matter only where something else fires on the very line.  Found once per scan, not once per line:
         a healthy log may be full of them."""
+        self.by_rule: dict[str, list[int]] = {}
+        """Of each rule the patterns that it fires by."""
+        for index, pattern in enumerate(patterns):
+            if pattern.use == "rule" and pattern.rule is not None:
+                self.by_rule.setdefault(pattern.rule.id, []).append(index)
         self.users = tuple(_users(patterns).values())
         """By number in the database, the patterns that one expression is looked for on behalf of."""
         self.only_shields = frozenset(n for n, users in enumerate(self.users) if self.shields.issuperset(users))
@@ -116,7 +121,7 @@ def build_program(catalogue: Catalogue, *, cache: Path | None = None) -> tuple[P
     database = _whole(patterns)
     if database is None:
         patterns, problems = without_refused(catalogue)
-        database = _compile(patterns)
+        database = compile_patterns(patterns)
     if problems:
         cached = None
     if cached is not None:
@@ -171,18 +176,10 @@ def _refusal(pattern: Pattern) -> str | None:
 
     try:
         regex.compile(pattern.text)
-        _compile((replace(pattern, needle=b""),))
+        compile_patterns((replace(pattern, needle=b""),))
     except (regex.error, hyperscan.error) as error:
         return str(error)
     return None
-
-
-def alone(pattern: Pattern) -> Any | None:
-    """The database of one whole expression; None where Hyperscan refuses it."""
-    try:
-        return _compile((replace(pattern, needle=b""),))
-    except hyperscan.error:
-        return None
 
 
 def _whole(patterns: tuple[Pattern, ...]) -> Any | None:
@@ -193,20 +190,27 @@ def _whole(patterns: tuple[Pattern, ...]) -> Any | None:
         for pattern in patterns:
             if not pattern.plain:
                 regex.compile(pattern.text)
-        return _compile(patterns)
+        return compile_patterns(patterns)
     except (regex.error, hyperscan.error):
         return None
 
 
-def _compile(patterns: tuple[Pattern, ...]) -> Any:
+def compile_patterns(patterns: tuple[Pattern, ...], once: Collection[int] = ()) -> Any:
+    """The database of these patterns.  What only shields and those of the indexes `once` want is found once in a block.
+
+    Raises hyperscan.error where it refuses one.
+    """
     users = _users(patterns)
-    once = [all(patterns[index].is_shield for index in indexes) for indexes in users.values()]
+    single = {*once, *(index for index, pattern in enumerate(patterns) if pattern.is_shield)}
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
         expressions=[re.escape(text) if fixed else text for text, fixed in users],
         ids=list(range(len(users))),
         elements=len(users),
-        flags=[_FLAGS | hyperscan.HS_FLAG_SINGLEMATCH if single else _FLAGS for single in once],
+        flags=[
+            _FLAGS | hyperscan.HS_FLAG_SINGLEMATCH if single.issuperset(indexes) else _FLAGS
+            for indexes in users.values()
+        ],
     )
     return database
 

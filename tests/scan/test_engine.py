@@ -11,6 +11,8 @@ from responder.catalogue import Catalogue, Rule
 from responder.catalogue.rule import LoadedRule
 from responder.scan import Scanner, build_program
 from responder.scan.engine import HOT_SHARE
+from responder.scan.hot import LEAST_BLOCK
+from responder.scan.program import Pattern, Program, compile_patterns
 
 
 def scanner(tmp_path, **patterns: str) -> Scanner:
@@ -90,6 +92,36 @@ def test_a_line_counts_once_for_a_hot_rule_however_many_of_its_patterns_fire_on_
     both, one, rare = b"out of memory: memory is short\n", b"out of memory\n", b"out of memory, no memory\n"
     hits = scan.scan((both * 9 + one * 9 + rare) * 500)
     assert len(hits) + scan.counted["hot"] == 500 * 19
+
+
+def test_a_hot_rule_is_counted_right_block_after_block(tmp_path):
+    scan = scanner(tmp_path, hot=r"out of memory on rank (?P<rank>\d+)", also=r"out of memory on host (?P<host>\w+)")
+    block = b"out of memory on rank 3\n" * 20_000 + b"out of memory on host seven\n"
+    assert len(block) > LEAST_BLOCK
+    found: Counter[str] = Counter()
+    for number in range(1, 4):
+        found.update(match.rule.id for hit in scan.scan(block) for match in hit.matches)
+        assert found["hot"] + scan.counted["hot"] == 20_000 * number
+        assert found["also"] == number
+    assert found["hot"] < 1000
+
+
+def test_a_rule_that_was_hot_is_looked_at_again(tmp_path):
+    scan = scanner(tmp_path, hot="hot hot hot", cold="cold cold cold")
+    scan.scan(b"hot hot hot\n" * 50_000)
+    scan.scan(b"cold cold cold\n" * 50_000)
+    scan.scan(b"nothing\n")
+    before = scan.counted.total()
+    assert len(scan.scan(b"hot hot hot\ncold cold cold\n" * 100)) == 200
+    assert scan.counted.total() == before
+
+
+def test_an_expression_that_hyperscan_refuses_is_counted_by_its_fixed_text(tmp_path):
+    rule = Rule(id="hot", title="hot", kind="hang", role="cause", patterns=("a long enough text(?= here)",))
+    patterns = (Pattern(text=rule.patterns[0].encode(), use="rule", rule=rule, needle=b"a long enough text"),)
+    scan = Scanner(Program(patterns, compile_patterns(patterns)))
+    hits = scan.scan(b"a long enough text here\n" * 20_000)
+    assert len(hits) + scan.counted["hot"] == 20_000
 
 
 def test_a_pattern_that_takes_forever_is_set_aside_and_reported(tmp_path):
