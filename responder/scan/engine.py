@@ -112,23 +112,23 @@ class Scanner:
             return ()
         most = max(_LEAST_HOT, int(len(data) / _BYTES_PER_LINE * HOT_SHARE))
         hot = {rule for index, stops in ends if len(stops) > most and (rule := self._counted_rule(index)) is not None}
+        hot |= self._hot.rules
         found: list[_Candidate] = []
         for index, stops in ends:
             if index in self.program.shields:
                 raised.add(index)
-            elif self._counted_rule(index) not in hot | self._hot.rules:
+            elif self._counted_rule(index) not in hot:
                 wanted = stops if index in self.program.exact else stops[:most]
                 found += [(index, data.rfind(b"\n", 0, stop) + 1, stop) for stop in wanted]
-        for rule in sorted(hot | self._hot.rules):
+        lines = {rule: self._hot.lines(rule, data) for rule in sorted(hot)}
+        for rule, stops in lines.items():
             limit = _STILL_LOOKED_AT if rule in self._hot.rules else most
-            stops = self._hot.lines(rule, data)
             indexes = self.program.by_rule[rule]
             found += [(index, data.rfind(b"\n", 0, stop) + 1, stop) for stop in stops[:limit] for index in indexes]
             if len(stops) > limit:
                 self.counted[rule] += len(stops) - limit
                 raised.update(self.program.noise.intersection(indexes))
-            hot = hot | {rule} if len(stops) > most else hot - {rule}
-        self._hot.rules = frozenset(hot)
+        self._hot.rules = frozenset(rule for rule, stops in lines.items() if len(stops) > most)
         if raised:
             places = set(_lines(data)) if harmless else {(start, stop) for _, start, stop in found}
             return {*found, *((index, start, stop) for start, stop in places for index in raised)}
