@@ -15,16 +15,13 @@ def configure_logging(*, as_json: bool | None = None) -> None:
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if json
-        else structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty() and "NO_COLOR" not in os.environ,
-            # The default one shows local variables, and the SDK holds the token in one.
-            exception_formatter=structlog.dev.plain_traceback,
-        )
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty() and "NO_COLOR" not in os.environ)
     )
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            # Here, and not by the renderer: it would show local variables, and the SDK holds the token in one.
             structlog.processors.format_exc_info,
             _inert,
             renderer,

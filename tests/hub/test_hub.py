@@ -14,7 +14,7 @@ from responder.hub.allow_list import FRESH
 from responder.publish.publisher import Publisher
 from responder.publish.slack import message
 from responder.store import incidents, presses
-from tests.fake_slack import APP_TOKEN, TOKEN, FakeSlack
+from tests.fake_slack import APP_TOKEN, BOT_ID, TOKEN, FakeSlack
 from tests.hub.conftest import ADA, BEN, EVE, GROUP, Host, HubAtHand
 from tests.publish.incidents import seed_incident, unrecognised_incident
 from tests.slack_blocks import texts_of
@@ -244,6 +244,19 @@ def test_only_the_bots_own_word_counts_in_a_thread(hosts: Callable[[str], Host],
     slack.accept(root["channel"], {"text": "hello", "thread_ts": root["ts"], "metadata": forged})
     far.read_threads()
     assert incidents.acknowledged_by(far.rig.database.connection, incident.id) is None
+
+
+def test_a_press_counts_only_in_the_thread_of_its_own_incident(hosts: Callable[[str], Host], slack: FakeSlack) -> None:
+    far = hosts("far-host")
+    first, other = far.alert(), far.alert(seed_incident(id="other"))
+    root = slack.roots()[0]
+    event = {"incident_id": other.id, "row": "x", "press": "p", "action": "acknowledge", "by": "eve", "at": 1.0}
+    astray = {"event_type": "responder_incident", "event_payload": event}
+    slack.accept(root["channel"], {"text": "x", "thread_ts": root["ts"], "metadata": astray, "bot_id": BOT_ID})
+    for _ in range(3):
+        far.read_threads()
+    for incident in (first, other):
+        assert incidents.acknowledged_by(far.rig.database.connection, incident.id) is None
 
 
 def test_the_relaunch_of_another_host_is_taken_from_the_message(

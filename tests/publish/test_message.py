@@ -168,6 +168,7 @@ def test_where_every_relaunch_is_refused_the_alert_says_by_whom_and_why() -> Non
     assert "python3 -m sglang.launch_server" not in root
     assert "each that is known was tried, and refused" in root
     assert REFUSED in root
+    assert not any(REFUSED in texts_of(reply) for reply in message.thread(incident))
 
 
 def test_a_relaunch_that_is_refused_beside_one_that_is_not_is_told_in_the_thread() -> None:

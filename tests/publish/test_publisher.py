@@ -238,6 +238,23 @@ def test_channels_by_severity_kind_and_server(rig: Rig, slack: FakeSlack) -> Non
     }
 
 
+@pytest.mark.parametrize(
+    ("route", "takes"),
+    [
+        (Route(channel="c"), True),
+        (Route(channel="c", severities=("critical", "error")), True),
+        (Route(channel="c", severities=("warning",)), False),
+        (Route(channel="c", kinds=("attention-backend",)), True),
+        (Route(channel="c", kinds=("hang",)), False),
+        (Route(channel="c", servers=("llama-70b",)), True),
+        (Route(channel="c", servers=("llama-8b",)), False),
+        (Route(channel="c", severities=("critical",), kinds=("hang",)), False),
+    ],
+)
+def test_a_route_takes_what_fits_all_that_it_names(route: Route, takes: bool) -> None:
+    assert route.takes(seed_incident()) is takes
+
+
 def test_a_webhook_gets_what_is_loud_and_nothing_else(webhook_rig: Rig, slack: FakeSlack) -> None:
     publisher = Publisher("alerts", mode="webhook")
     offer(webhook_rig, publisher, seed_incident())
