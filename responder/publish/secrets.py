@@ -78,6 +78,15 @@ _HARMLESS = re.compile(
     r"""\\*+["']?(?:None|null|[Tt]rue|[Ff]alse|\$\w+|\$\{\w+\}|\*+|\[redacted\])?\\*+["']?[,;)\]}]*+"""
 )
 
+_PROSE = frozenset(
+    (
+        "a", "an", "and", "are", "as", "be", "but", "by", "can", "cannot", "for", "from", "has", "have", "if", "in",
+        "is", "it", "must", "no", "not", "of", "on", "or", "pass", "requires", "set", "so", "that", "the", "then", "to",
+        "unless", "use", "was", "when", "which", "with", "without",
+    )
+)  # fmt: skip
+"""Words behind a name that make it part of a sentence: `--api-key has no effect`, `--admin-api-key: the listener …`."""
+
 # --- Shapes that are secrets wherever they stand ---------------------------------------------------------------------
 
 _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -175,7 +184,7 @@ _STRONG_NAME = re.compile(rf"[\w.-]*(?:{_STRONG} | {PASSWORD})", re.VERBOSE | re
 
 def _mask_value(found: re.Match[str]) -> str:
     value = found["value"]
-    if _HARMLESS.fullmatch(value):
+    if _HARMLESS.fullmatch(value) or value in _PROSE:
         return found[0]
     quote = re.match(r"""\\*["']""", value)
     if quote:
@@ -193,6 +202,7 @@ def _mask_flag(found: re.Match[str]) -> str:
     value, variable = found["value"], _variable(found["name"])
     if (
         _HARMLESS.fullmatch(value)
+        or value in _PROSE
         or _REFERENCE.match(value)
         or value.startswith("--")
         or value.rstrip(_CLOSERS) == variable.removeprefix("SGLANG_")

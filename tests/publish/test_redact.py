@@ -11,8 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from responder.advise.flags import FlagTable
+from responder.catalogue import Catalogue
 from responder.publish.redact import Policy, redact_incident, redact_text
-from responder.publish.secrets import MASK, mask_argv
+from responder.publish.secrets import MASK, mask_argv, mask_secrets
 from tests.publish.incidents import seed_incident
 
 # --- Planted secrets -------------------------------------------------------------------------------------------------
@@ -305,6 +306,15 @@ RuntimeError: Prompt length 4097 exceeds; input.shape=[4096, 7168] text_config h
 @pytest.mark.parametrize("line", SGLANG_WORDS)
 def test_the_words_of_sglang_stay(line: str) -> None:
     assert redact_text(line) == line
+
+
+def test_what_sglang_prints_and_what_a_rule_advises_stay(catalogue: Catalogue) -> None:
+    changed = []
+    for rule in catalogue.rules:
+        prose = [rule.title, rule.cause, *(text for r in rule.remedy for text in (r.title, r.why, r.next, *r.steps))]
+        changed += [(rule.id, text) for text in prose if redact_text(text) != text]
+        changed += [(rule.id, sample.text) for sample in rule.sample if mask_secrets(sample.text) != sample.text]
+    assert changed == []
 
 
 # --- Policy ----------------------------------------------------------------------------------------------------------
