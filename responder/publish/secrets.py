@@ -20,7 +20,8 @@ MASK = "[redacted]"
 # --- Names and values ------------------------------------------------------------------------------------------------
 
 _STRONG = r"""
-    api[_\s-]?keys? | access[_-]?key(?:[_-]?id)? | account[_-]?key | secret[_-]?(?:access[_-]?)?key | private[_-]?key
+    api[_\s-]?keys?(?:[ ](?:provided|given))? | access[_-]?key(?:[_-]?id)? | account[_-]?key
+  | secret[_-]?(?:access[_-]?)?key | private[_-]?key
   | client[_-]?secret | watermark[_-]?(?:key|secret) | shared[_-]?access[_-]?key | signing[_-]?key | encryption[_-]?key
   | (?:keyfile[_-]?)?pass(?:word|wd|phrase) | secrets? | credentials?
   | (?<![A-Za-z])(?:hf|hub|hugging[_-]?face(?:[_-]?hub)?|auth|access|refresh|bearer|api|session|security|github|gitlab
@@ -50,7 +51,8 @@ _FLAG = re.compile(
 _ANY_FLAG = re.compile(r"(?<!-)--([A-Za-z][\w-]{3,24})(?![\w-])")
 
 _PASSWORD_ASSIGNED = re.compile(
-    rf"(?P<key>(?:{PASSWORD} | (?<=;)pwd){_ASSIGN})(?P<value>{_VALUE})", re.VERBOSE | re.IGNORECASE
+    rf"(?P<key>(?:{PASSWORD} | (?<=[;&?])(?:pwd|pass) | (?<=[ ])pass(?==)){_ASSIGN})(?P<value>{_VALUE})",
+    re.VERBOSE | re.IGNORECASE,
 )
 
 # A variable of the environment, whatever service it is for.  Spaces around the `=` are a program's: it names a token of

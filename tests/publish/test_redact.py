@@ -98,6 +98,9 @@ BARE_CARRIERS = (
     lambda name, secret: f"[2026-11-30 12:35:27 TP0] loading with {name}: {secret}",
     lambda name, secret: f"ServerArgs({name}={secret}, tp_size=2)",
     lambda name, secret: f"docker run -e {name}={secret} image",
+    lambda name, secret: f"Incorrect API key provided: {secret}",
+    lambda name, secret: f"login user=admin pass={secret}",
+    lambda name, secret: f"Server=db;Uid=sa;Pwd={secret};{name}={secret}",
     lambda name, secret: f'{{"env": "{name}={secret}"}}',
 )
 FLAG_CARRIERS = (
