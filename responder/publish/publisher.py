@@ -92,7 +92,7 @@ class Publisher:
             self.keep(connection, incident, now)
         if not alerting:
             return
-        shown = [self._redacted(connection, incident) for incident in alerting]
+        shown = [self._redacted(connection, incident, now) for incident in alerting]
         key = "summary:" + hashlib.sha256(" ".join(sorted(i.id for i in alerting)).encode()).hexdigest()[:16]
         self._post(connection, key, "", self.channel, message.summary(shown, sentence), now)
         for incident in shown:
@@ -105,7 +105,7 @@ class Publisher:
     # --- One incident ------------------------------------------------------------------------------------------------
 
     def _consider(self, connection: sqlite3.Connection, incident: Incident, now: float) -> Decision:
-        shown = self._redacted(connection, incident)
+        shown = self._redacted(connection, incident, now)
         told = _told(connection, incident.id)
         known = incidents.known_since(connection, incident.id) or now
         loud = outbox.loud_since(connection, now - _HOUR)
@@ -191,7 +191,7 @@ class Publisher:
         log.warning("held back by the hourly cap", incident=incident.id, rule=incident.rule, named_in=key)
         self._note(connection, incident, tell(incident, None, key, now, loud=True), None, own=False)
         first, count = incidents.told_in(connection, key, message.LISTED)
-        payload = message.held_back([self._redacted(connection, member) for member in first], count)
+        payload = message.held_back([self._redacted(connection, member, now) for member in first], count)
         waits = outbox.get(connection, key)
         if waits is None or waits.state == "queued":
             self._post(connection, key, "", self.channel, payload, now, due=now + _HELD_DELAY)
@@ -252,8 +252,8 @@ class Publisher:
         told = msgspec.structs.replace(told, own=own, again=again)
         incidents.note_told(connection, incident.id, msgspec.json.encode(told).decode(), again_at, told.post)
 
-    def _redacted(self, connection: sqlite3.Connection, incident: Incident) -> Incident:
-        return redact_incident(incidents.as_people_left_it(connection, incident), self.redaction)
+    def _redacted(self, connection: sqlite3.Connection, incident: Incident, now: float) -> Incident:
+        return redact_incident(incidents.as_people_left_it(connection, incident, now), self.redaction)
 
     def _tell_listener(self, key: str, incident: Incident, decision: Decision) -> None:
         if self.on_loud is not None and key not in self._heard:

@@ -170,9 +170,10 @@ def silenced_until(connection: sqlite3.Connection, incident: Incident) -> float 
     return None if until is None else float(until)
 
 
-def as_people_left_it(connection: sqlite3.Connection, incident: Incident) -> Incident:
-    """The incident with the acknowledgement and the silence that people gave it."""
+def as_people_left_it(connection: sqlite3.Connection, incident: Incident, now: float = 0.0) -> Incident:
+    """The incident with the acknowledgement and the silence that people gave it, unless that has ended by `now`."""
     until = silenced_until(connection, incident)
+    until = until if until is not None and until > now else None
     stamp = datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds") if until else None
     by = acknowledged_by(connection, incident.id) if incident.status == "open" else None
     status: Status = "acknowledged" if by else incident.status

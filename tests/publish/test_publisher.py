@@ -152,6 +152,22 @@ def test_a_silence_by_rule_holds_a_post_back_until_it_ends(rig: Rig, publisher: 
     assert len(slack.roots()) == 1
 
 
+def test_a_message_says_that_it_is_silenced_only_as_long_as_it_is(
+    rig: Rig, publisher: Publisher, slack: FakeSlack
+) -> None:
+    offer(rig, publisher, seed_incident())
+    settle(rig, publisher)
+    now = rig.clock.wall()
+    with rig.database.transaction() as connection:
+        incidents.silence(connection, incident=seed_incident().id, until=now + 600, by="ada", now=now)
+    settle(rig, publisher, seconds=599)
+    (root,) = slack.roots()
+    assert "🔕 silenced until" in texts_of(root)
+    settle(rig, publisher, seconds=12)
+    assert "🔕" not in texts_of(root)
+    assert not [reply for reply in slack.messages if reply.get("reply_broadcast")]
+
+
 def test_an_incident_still_open_is_said_again_after_hours(rig: Rig, publisher: Publisher, slack: FakeSlack) -> None:
     offer(rig, publisher, seed_incident())
     settle(rig, publisher, seconds=9 * 3600)
