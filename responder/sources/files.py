@@ -1,7 +1,7 @@
 """Every file that is followed or was: found again after a restart, after a rotation, and let go in the end."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -93,21 +93,27 @@ class Files:
 
         Returns the paths of all files that were followed before, as far as `covers` has them.
         """
-        paths = {last.path for last in self._known.values() if covers(last.path)}
         before = list(self._known.values())
-        for key, last in sorted(self._known.items(), key=lambda item: item[1].modified_ns):
-            if last.path not in paths or _leads_to(last.path, key):
-                continue
-            sibling = self._sibling(last.real_path, key)
-            if sibling is None or not is_as_left(sibling.path, last):
-                self._lost.add(key)
-                continue
-            # The inode of a file of which nothing was read is no proof: what has it now may be a copy of another.
-            copy = last.offset == 0 and any(begins_with(sibling.path, other) for other in before)
-            unread = last.held is not None or sibling.size > last.offset + last.shown
-            if not copy and (unread or self._is_recent(sibling)):
-                self._adopt_sibling(last, sibling, None)
+        paths = {last.path for last in before if covers(last.path)}
+        for last in sorted(before, key=lambda last: last.modified_ns):
+            if last.path in paths and not _leads_to(last.path, key_of(last)):
+                self.find_again(last, before)
         return paths
+
+    def find_again(self, last: Checkpoint, before: Sequence[Checkpoint] = ()) -> Followed | None:
+        """Read on in a file of an earlier run, under the name that it has now; `before` are all that were followed."""
+        if key_of(last) not in self._known:
+            return None
+        sibling = self._sibling(last.real_path, key_of(last))
+        if sibling is None or not is_as_left(sibling.path, last):
+            self._lost.add(key_of(last))
+            return None
+        # The inode of a file of which nothing was read is no proof: what has it now may be a copy of another.
+        copy = last.offset == 0 and any(begins_with(sibling.path, other) for other in before)
+        unread = last.held is not None or sibling.size > last.offset + last.shown
+        if copy or not (unread or self._is_recent(sibling)):
+            return None
+        return self._adopt_sibling(last, sibling, None)
 
     def last_at(self, path: str) -> tuple[Checkpoint | None, Followed | None]:
         """The file that `path` led to last as far as is known, and that file if it is followed."""
@@ -172,8 +178,9 @@ class Files:
         return entry
 
     def _take_in(self, file: GrowingFile) -> Followed:
-        self._open.use(file)
-        entry = self._followed[file.key] = Followed(file, grown=self.now.monotonic)
+        entry = Followed(file, grown=self.now.monotonic)
+        self.use(entry)
+        self._followed[file.key] = entry
         return entry
 
     def _is_known(self, sibling: Sibling, older: dict[FileKey, int]) -> bool:
@@ -185,8 +192,12 @@ class Files:
         return sibling.size <= last.offset + last.shown and begins_with(sibling.path, last)
 
     def _sibling(self, path: str, key: FileKey) -> Sibling | None:
-        """The file with this key in the folder of `path`."""
-        return next((s for s in self.folders.beside(path) if s.key == key), None)
+        """The file with this key in the folder of `path`, under the name that it has now."""
+        found = next((s for s in self.folders.beside(path) if s.key == key), None)
+        if found is not None and not _leads_to(found.path, key):  # renamed since the folder was listed
+            self.folders.look_afresh()
+            found = next((s for s in self.folders.beside(path) if s.key == key), None)
+        return found
 
     def _is_recent(self, sibling: Sibling) -> bool:
         return self.now.wall - sibling.modified_ns / 1e9 < self._limits.rotate_wait

@@ -237,9 +237,10 @@ class Follower:
         slot = self._paths.slot_of(entry)
         last = entry.file.checkpoint(self._files.now.wall, held=False)
         older = slot.older if slot else {}
+        seen = self._files.rotated_from(entry.file.real_path)  # what is copied from now on is none of them
         entry.after = self._files.take_missed(last, entry.after, older, gone=gone, live=True)
         if slot:
-            slot.older = self._files.rotated_from(entry.file.real_path)
+            slot.older = seen
 
     def _attempt(self, entry: Followed, action: Callable[[Followed], list[Block]]) -> list[Block]:
         """Do something with an open file.  What fails is reported once, and tried again at the next poll."""

@@ -141,6 +141,8 @@ class Paths:
 
     def _take_missed(self, slot: Slot, last: Checkpoint, *, gone: bool) -> Followed | None:
         """Follow what came and went at the path since it led to the file that was read last."""
+        # A file of an earlier run may have been renamed after those were looked for.
+        slot.previous = slot.previous or self._files.find_again(last)
         gone = gone or self._files.is_lost(last)
         newest = self._files.take_missed(last, slot.previous, slot.older, gone=gone, live=False)
         if newest and newest is not slot.previous:
@@ -155,12 +157,13 @@ class Paths:
         found: Found | None = None
         if entry is None:
             entry, found = self._adopt(slot, key, info)
+        older = self._files.rotated_from(entry.file.real_path)  # what is copied from now on is none of them
         same = slot.last is not None and key_of(slot.last) == key
         # Rewritten under the same inode while nobody looked: a copy may still hold what was not read.
         if slot.last and (not same or found == "rewritten"):
             entry.after = self._take_missed(slot, slot.last, gone=same)
         if found in ("new", "rewritten") or (slot.last and not same):
-            slot.older = self._files.rotated_from(entry.file.real_path)
+            slot.older = older
         slot.current, slot.last, slot.previous = entry, None, None
         entry.names += 1
         if entry.file.path == slot.path:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from responder.sources.events import SourceEvent
 from tests.sources.following import InProcess, append, lines_of
 
 
@@ -46,6 +47,8 @@ class Walk:
         self.rotated: Path | None = None
         """Where the writer still has the old file open."""
         self.history: list[str] = []
+        self.tail.watch = self.interrupt
+        self.interrupted = False
 
     def run(self, steps: int) -> None:
         """Some steps, then everything is read and judged."""
@@ -115,6 +118,15 @@ class Walk:
             append(self.rotated, line + "\n")
             self.written.append(line)
 
+    def interrupt(self, _event: SourceEvent) -> None:
+        """Now and then, where no glob takes in the rotated names, something happens in the midst of a poll."""
+        if self.target != self.log or self.interrupted or self.random.random() > 0.3:
+            return
+        action = self.random.choice((self.write, self.begin_line, self.rotate, self.copytruncate))
+        self.history.append(f"({action.__name__})")
+        self.interrupted = True
+        action()
+
     # What rotation does
 
     def shift(self) -> Path:
@@ -167,7 +179,10 @@ class Walk:
         self.safe()
 
     def safe(self) -> None:
-        """All was read, and its places are stored."""
+        """All was read, and its places are stored; unless something was written meanwhile."""
+        if self.interrupted:
+            self.opened = self.interrupted = False
+            return
         self.opened, self.unsafe, self.at_risk = self.log.exists(), [], []
 
     def poll(self) -> None:
@@ -180,7 +195,7 @@ class Walk:
             if fresh and not self.tail.holds and self.random.random() < 0.3:
                 line = self.random.choice(fresh)  # a crash begins with it, so that it is still needed
                 self.tail.holds = {line.file_id: line.offset}
-            self.opened = self.log.exists()
+            self.opened = self.log.exists() and not self.interrupted
             if self.random.random() < 0.7:
                 self.tail.store()
                 if not self.tail.waker.wait(0):  # else it asked for another poll at once
