@@ -10,6 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import stringzilla
+
 from responder.replay import reading
 from responder.replay.reading import Segment, newline_from
 from responder.scan.framing import LONGEST_PAUSE
@@ -124,15 +126,17 @@ def _may_cut(file: Segment, at: int) -> bool:
     """Whether no traceback can be open there: with no part of one in so many lines above, any was given up."""
     if file.end is None or at < _ABOVE * reading.WINDOW:
         return False
-    start, above = at, b""
+    end, lines = at, 0
     with Path(file.path).open("rb", buffering=0) as opened:
-        while start > at - _ABOVE * reading.WINDOW:
-            step = min(_PROBE, start - (at - _ABOVE * reading.WINDOW))
-            start -= step
-            above = os.pread(opened.fileno(), step, start) + above
-            part = max(above.rfind(_HEADER), above.rfind(_FRAME))
-            if above.count(b"\n", max(part, 0)) > LONGEST_PAUSE:
+        while end > at - _ABOVE * reading.WINDOW:
+            start = max(end - _PROBE, at - _ABOVE * reading.WINDOW)
+            across = len(_HEADER) if end < at else 0  # what begins in one piece may end in the next
+            above = os.pread(opened.fileno(), end - start + across, start)
+            part = max(stringzilla.rfind(above, _HEADER), stringzilla.rfind(above, _FRAME))
+            lines += above.count(b"\n", max(part, 0), end - start)
+            if lines > LONGEST_PAUSE:
                 return True
             if part >= 0:
                 return False
+            end = start
     return False
