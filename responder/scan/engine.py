@@ -76,6 +76,7 @@ class Scanner:
             return []
         hits: dict[int, LineHit] = {}
         claimed: dict[tuple[int, str], Match] = {}
+        told: set[int] = set()
         for index, start, stop in sorted(found):
             pattern = self.program.patterns[index]
             key = (start, pattern.rule.id if pattern.use == "rule" and pattern.rule is not None else "")
@@ -86,6 +87,8 @@ class Scanner:
             match = self._confirmed(index, pattern, data, start, stop)
             if match is None:
                 continue
+            if harmless or index not in self.program.shields:
+                told.add(start)
             hit = hits.get(start)
             if hit is None:
                 hit = hits[start] = LineHit(start=start, end=stop, matches=[], aside=[])
@@ -98,7 +101,7 @@ class Scanner:
                 hit.aside.append(pattern)
         for hit in hits.values():
             hit.matches.sort(key=_start)
-        return [hits[start] for start in sorted(hits)]
+        return [hits[start] for start in sorted(told)]
 
     def forget(self) -> None:
         """The next block does not follow the last one."""
@@ -168,7 +171,7 @@ class Scanner:
     ) -> tuple[int, dict[str, str]] | None:
         """Where in the line the pattern stands, and what it captured; None where it does not stand there."""
         if pattern.plain:
-            begin = data.find(pattern.needle, start, stop)
+            begin = data.find(pattern.plain, start, stop)
             return None if begin < 0 else (begin - start, {})
         if index in self.set_aside:
             return None

@@ -4,6 +4,9 @@ Only what stands outside all groups counts, so the answer may be shorter than it
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 TOKEN = re.compile(
     r"\\(?P<escaped>.)|(?P<cls>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<group>[()|])|(?P<any>[.^$])"
@@ -19,6 +22,20 @@ _NAMED = re.compile(r"\\[xuUNpPkgQE0-9]")
 def needle_of(pattern: str) -> str:
     """The longest text that every match of `pattern` holds as it stands; empty where there is none."""
     return max(_runs(pattern), key=len, default="")
+
+
+def pairs_of(texts: Iterable[str]) -> Counter[str]:
+    """How often each two characters stand side by side."""
+    return Counter(pair for text in texts for pair in map("".join, pairwise(text)))
+
+
+def cut_needle(needle: str, common: Mapping[str, int], least: int) -> str:
+    """The needle, cut to at least `least` characters where it ends in the pair that `common` has least often.
+
+    Hyperscan looks at the last bytes of a text first; where these are rare in a log, it seldom has to look at more.
+    """
+    ends = range(least, len(needle) + 1)
+    return needle[: min(ends, key=lambda end: (common.get(needle[end - 2 : end], 0), -end))]
 
 
 def is_plain(pattern: str) -> bool:

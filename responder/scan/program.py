@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from responder.catalogue import Catalogue, Problem, Rule
 from responder.catalogue.cache import private_cache, replace_cached
 from responder.catalogue.problem import find_line, shown
-from responder.scan.needle import is_plain, needle_of
+from responder.scan.needle import cut_needle, is_plain, needle_of, pairs_of
 
 Use = Literal["rule", "frame", "near", "traceback"]
 
@@ -33,7 +33,7 @@ VERSION: str = hyperscan.__version__  # type: ignore[attr-defined, unused-ignore
 """Of the binding: a database is good for no other."""
 
 _FLAGS = hyperscan.HS_FLAG_MULTILINE
-_FORM = 4
+_FORM = 5
 """Of what is cached: raised whenever the same patterns would be looked for in another way."""
 
 LEAST_NEEDLE = 14
@@ -50,8 +50,8 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Which of the rule's patterns, frames or near conditions this is."""
     needle: bytes = b""
     """The fixed text that is looked for; empty where the expression itself is."""
-    plain: bool = False
-    """Whether the pattern is that text and nothing else."""
+    plain: bytes = b""
+    """The text that the pattern is, where it is nothing else."""
     captures: bool = False
 
     @property
@@ -63,11 +63,6 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def is_shield(self) -> bool:
         """Whether it matters only where something else fires on the very line."""
         return self.is_noise and not _covers_record(self) and self.rule is not None and not self.rule.escalate_when
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the database finds nothing but matches."""
-        return self.plain or not self.needle
 
 
 class Program:
@@ -100,7 +95,7 @@ class _Compiled(msgspec.Struct, frozen=True, array_like=True):
     """What the cache holds: all that takes time to work out."""
 
     needles: tuple[bytes, ...]
-    plain: tuple[bool, ...]
+    plain: tuple[bytes, ...]
     database: bytes
 
 
@@ -117,7 +112,7 @@ def build_program(catalogue: Catalogue, *, cache: Path | None = None) -> tuple[P
         if program is not None:
             return program, []
     problems: list[Problem] = []
-    patterns = tuple(map(_with_needle, expressions))
+    patterns = _with_needles(catalogue.rules)
     database = _whole(patterns)
     if database is None:
         patterns, problems = without_refused(catalogue)
@@ -143,10 +138,21 @@ def patterns_of(rules: Iterable[Rule]) -> Iterator[Pattern]:
                 yield Pattern(text=text.encode(), use=use, rule=rule, index=index, captures="(?P<" in text)
 
 
-def _with_needle(pattern: Pattern) -> Pattern:
+def _with_needles(rules: Iterable[Rule]) -> tuple[Pattern, ...]:
+    """The patterns, with the fixed text that is looked for: one that ends rarely in what healthy logs hold."""
+    rules = tuple(rules)
+    healthy = (sample.text for rule in rules if rule.role in ("noise", "marker") for sample in rule.sample)
+    common = pairs_of(healthy)
+    return tuple(_with_needle(pattern, common) for pattern in patterns_of(rules))
+
+
+def _with_needle(pattern: Pattern, common: Mapping[str, int]) -> Pattern:
     text = pattern.text.decode()
-    needle = needle_of(text).encode()
-    return replace(pattern, needle=needle, plain=is_plain(text)) if len(needle) >= LEAST_NEEDLE else pattern
+    fixed = needle_of(text)
+    if len(fixed) < LEAST_NEEDLE:
+        return pattern
+    needle = cut_needle(fixed, common, LEAST_NEEDLE)
+    return replace(pattern, needle=needle.encode(), plain=fixed.encode() if is_plain(text) else b"")
 
 
 def without_refused(catalogue: Catalogue) -> tuple[tuple[Pattern, ...], list[Problem]]:
@@ -154,7 +160,7 @@ def without_refused(catalogue: Catalogue) -> tuple[tuple[Pattern, ...], list[Pro
 
     Each expression is compiled whole, also where only its fixed text would be looked for.
     """
-    patterns = tuple(map(_with_needle, patterns_of(catalogue.rules)))
+    patterns = _with_needles(catalogue.rules)
     problems: list[Problem] = []
     paths = {entry.rule.id: entry.path for entry in catalogue.loaded}
     broken: set[str] = set()

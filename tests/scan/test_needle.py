@@ -3,7 +3,7 @@
 import pytest
 import regex
 
-from responder.scan.needle import is_plain, needle_of
+from responder.scan.needle import cut_needle, is_plain, needle_of, pairs_of
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,25 @@ def test_every_match_on_every_sample_holds_its_needle(catalogue):
                 for match in regex.finditer(pattern, line):
                     matched += 1
                     assert needle in match[0], pattern
+    assert matched > 1000
+
+
+def test_a_needle_ends_where_healthy_logs_seldom_do():
+    common = pairs_of(["the tokens of the batch", "the tokens"])
+    assert cut_needle("begin the tok_x the tokens", common, 8) == "begin the tok_x "
+    assert cut_needle("nothing is known", pairs_of([]), 8) == "nothing is known"
+    assert cut_needle("too short", common, 9) == "too short"
+
+
+def test_every_match_on_every_sample_holds_its_cut_needle(program, catalogue):
+    matched = 0
+    for pattern in program.patterns:
+        if not pattern.needle or pattern.rule is None:
+            continue
+        assert pattern.needle in needle_of(pattern.text.decode()).encode()
+        for sample in pattern.rule.sample:
+            for line in sample.text.encode().splitlines():
+                if regex.search(pattern.text, line):
+                    matched += 1
+                    assert pattern.needle in line
     assert matched > 1000
