@@ -6,7 +6,7 @@ Only the scan is split.  One diagnosis reads what it saw.
 import pickle
 import signal
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from responder.catalogue import Rule
 from responder.replay.ahead import ahead
 from responder.replay.ranges import Part
-from responder.replay.reading import Count, Segment, blocks_of, reads_of
+from responder.replay.reading import Count, Read, Segment, blocks_of, reads_of
 from responder.replay.sift import Sift
 from responder.scan import Match, Program, Scanner
 from responder.scan.framing import StreamScan
@@ -56,7 +56,7 @@ def scan_parts(
     if jobs == 1 or len(parts) == 1:
         scanner = Scanner(program)
         for part in parts:
-            for scanned in scan_part(part, scanner):
+            for scanned in scan_part(part, scanner, alone=True):
                 yield part, scanned
         return
     number, base, last = -1, 0, 0
@@ -77,8 +77,11 @@ def scan_parts(
         yield parts[now], scanned._replace(seen=seen)
 
 
-def scan_part(part: Part, scanner: Scanner) -> Iterator[Scanned]:
-    """What one part held, read by read.  Raises UnreadableError."""
+def scan_part(part: Part, scanner: Scanner, *, alone: bool = False) -> Iterator[Scanned]:
+    """What one part held, read by read.  Raises UnreadableError.
+
+    `alone`: no other process scans, so that a second core may read.
+    """
     scanner.forget()
     stream = StreamScan(scanner, begins=part.above is None)
     unwrappers = {segment.file_id: Unwrapper() for segment in part.segments}
@@ -89,7 +92,11 @@ def scan_part(part: Part, scanner: Scanner) -> Iterator[Scanned]:
         scanner.counted.clear()
     aside = len(scanner.set_aside)
     for segment in part.segments:
-        scans = _scan_archive(segment, stream) if segment.end is None else _scan_file(segment, unwrappers, stream)
+        if segment.end is None:
+            scans = _scan_archive(segment, stream)
+        else:
+            reads = reads_of(segment)
+            scans = _scan_file(segment, ahead(reads) if alone else reads, unwrappers[segment.file_id], stream)
         for scanned in scans:
             yield scanned._replace(counted=dict(scanner.counted), set_aside=list(scanner.set_aside.values())[aside:])
             aside = len(scanner.set_aside)
@@ -109,12 +116,11 @@ def _scan_archive(segment: Segment, stream: StreamScan) -> Iterator[Scanned]:
     yield Scanned([], max(0, segment.size - at), events=tuple(events))
 
 
-def _scan_file(segment: Segment, unwrappers: Mapping[str, Unwrapper], stream: StreamScan) -> Iterator[Scanned]:
+def _scan_file(segment: Segment, reads: Iterable[Read], unwrapper: Unwrapper, stream: StreamScan) -> Iterator[Scanned]:
     """What a file held.  Of a wrapped one only what matters is unwrapped, and each piece is scanned before the next is
     asked for."""
-    unwrapper, at = unwrappers[segment.file_id], segment.start
-    sift = Sift(unwrapper, stream)
-    for read in ahead(reads_of(segment)):
+    sift, at = Sift(unwrapper, stream), segment.start
+    for read in reads:
         pieces = (piece for block in read.blocks for piece in sift.feed(block))
         seen = [one for piece in pieces for text in unwrapper.feed(piece) for one in stream.feed(text)]
         yield Scanned(seen, read.newlines.offset - at, events=read.events, newlines=(read.newlines,))
