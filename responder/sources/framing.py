@@ -171,8 +171,10 @@ def _run_of_lines(chunk: bytes, start: int, encoding: Encoding, limit: int) -> i
         stop = nul + 1 if nul >= 0 else stop
     end = start
     # From each newline, the farthest one that a line within the limit can reach: few steps, however short the lines.
-    while (newline := encoding.rfind_newline(chunk, end, min(end + limit, stop))) >= 0:
+    while (newline := encoding.rfind_newline(chunk, end, reach := min(end + limit, stop))) >= 0:
         end = newline + encoding.width
+        if reach == stop:
+            break
     return end
 
 

@@ -25,9 +25,12 @@ _SAMPLED_BYTES = 64 * 1024
 _SAMPLE_BYTES = 1 << 20
 _MOST_SAMPLED = _SAMPLE_BYTES // _SAMPLE_LINES
 
-_SHAPE_BYTES, _SHAPES = 40, 256
+_SHAPE_BYTES, _SHAPES = 40, 4096
 _DIGITS = b"0123456789"
 """Lines that begin alike but for these have the same shape."""
+
+_bare: set[bytes] = set()
+"""The shapes of lines that were found to be bare, in whatever log: most lines begin like one of a few."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -101,8 +104,6 @@ class Unwrapper:
         self._recent: deque[bytes] = deque(maxlen=_SAMPLE_LINES)
         self._held: dict[tuple[int, bytes], _Held] = {}
         self._last: Block | None = None
-        self._bare: set[bytes] = set()
-        """How lines begin that were found to be bare: most lines of a log begin like one of a few."""
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -132,7 +133,6 @@ class Unwrapper:
         flushed = self.flush() if self._last is not None and self._last.file_id != block.file_id else ()
         if flushed or self._last is None or self._last.file_id != block.file_id:
             self._recent.clear()
-            self._bare.clear()
             self._layers = ()
         self._last = block
         if not (block.partial or block.truncated):
@@ -180,12 +180,12 @@ class Unwrapper:
         if self._layers:
             return self._layers[0].wraps(line)
         shape = line[:_SHAPE_BYTES].translate(None, _DIGITS)
-        if shape in self._bare:
+        if shape in _bare:
             return True
         if detect((line,)):
             return False
-        if len(self._bare) < _SHAPES:
-            self._bare.add(shape)
+        if len(_bare) < _SHAPES:
+            _bare.add(shape)
         return True
 
     def _unwrap(self, block: Block) -> Block | None:
