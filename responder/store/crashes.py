@@ -61,6 +61,9 @@ def _as_first_seen(before: Incident, now: Incident) -> Incident:
     return msgspec.structs.replace(
         now,
         first_seen=before.first_seen or now.first_seen,
+        # A restart reads again from the crash's first line, and not the stamp above it.
+        last_seen=now.last_seen or before.last_seen,
+        clock=before.clock if before.first_seen else now.clock,
         evidence=before.evidence if same else now.evidence,
         ranks=tuple(dict.fromkeys([*before.ranks, *now.ranks])),
     )
