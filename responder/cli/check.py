@@ -78,6 +78,8 @@ def _servers(config: Config) -> Iterator[Finding]:
                     yield Finding("fail", told_twice(owner, server.name, name))
             if unreadable:
                 yield Finding("fail", f"{server.name}: {unreadable[0]} is not readable", "see User= in the unit file")
+            elif Path(pattern).is_dir():
+                yield Finding("fail", f"{server.name}: {pattern} is a folder", f"try `{pattern.rstrip('/')}/*.log`")
             elif not found:
                 yield Finding("warn", f"{server.name}: nothing matches {pattern} yet", "it is read when it appears")
             else:
@@ -134,9 +136,12 @@ def _slack(config: Config, online: bool) -> Iterator[Finding]:
     except TokenError as error:
         yield Finding("fail", f"Slack: {error}")
         return
+    if token is None and webhook is None and slack.channel:
+        where = "systemd's LoadCredential=slack-token:…, [slack] token_file, or RESPONDER_SLACK_TOKEN"
+        yield Finding("fail", "Slack: a channel, and no token that this user can see", f"`run` takes it from {where}")
+        return
     if token is None and webhook is None:
-        state: Literal["fail", "warn"] = "fail" if slack.channel else "warn"
-        yield Finding(state, "Slack: no token", f"alerts are printed; to post them, make a Slack app from {MANIFEST}")
+        yield Finding("warn", "Slack: no token", f"alerts are printed; to post them, make a Slack app from {MANIFEST}")
         return
     found = token or webhook
     assert found is not None

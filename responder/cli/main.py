@@ -3,12 +3,12 @@
 import importlib
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from responder import __version__
-from responder.cli.errors import INTERNAL, Failure
+from responder.cli.errors import INTERNAL, UNAVAILABLE, Failure
 from responder.cli.say import say
 
 COMMANDS = {
@@ -89,10 +89,19 @@ def main(argv: list[str] | None = None) -> Any:
         sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(130)
-    except Exception as error:
-        # Our own mistake, whatever it is: a user gets one line, a developer asks for the rest.
-        if "RESPONDER_DEBUG" in os.environ:
-            raise
-        told = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        say(f"internal error: {told} (RESPONDER_DEBUG=1 shows where)")
-        sys.exit(INTERNAL)
+    except OSError as error:
+        if error.filename is None or "RESPONDER_DEBUG" in os.environ:
+            _internal(error)
+        say(f"{os.fsdecode(error.filename)}: {(error.strerror or type(error).__name__).lower()}")
+        sys.exit(UNAVAILABLE)
+    except Exception as error:  # noqa: BLE001 - told as what it is: our own mistake
+        _internal(error)
+
+
+def _internal(error: Exception) -> NoReturn:
+    # Our own mistake, whatever it is: a user gets one line, a developer asks for the rest.
+    if "RESPONDER_DEBUG" in os.environ:
+        raise error
+    told = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    say(f"internal error: {told} (RESPONDER_DEBUG=1 shows where)")
+    sys.exit(INTERNAL)

@@ -51,15 +51,14 @@ def replay(
         # Said before hours of reading, not after.  Nothing of advice is imported where nothing was found.
         host_of("replay", gpu_spec, version, launch)
     try:
-        incidents = [
-            incident for incident in _incidents(paths, gpu_spec, version, launch, jobs) if _within(incident, *span)
-        ]
+        found = list(_incidents(paths, gpu_spec, version, launch, jobs))
     except UnreadableError as error:
         raise Failure(f"{error}") from None
+    incidents = [incident for incident in found if _within(incident, *span)]
     _write(incidents, form, output)
     alerting = [incident for incident in incidents if incident.severity != "info"]
     if not incidents and form == "text":
-        click.echo("No failure found.", err=True)
+        click.echo(f"No failure in this span; {len(found)} outside it." if found else "No failure found.", err=True)
     sys.exit(1 if exit_code and alerting else 0)
 
 

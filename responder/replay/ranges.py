@@ -89,7 +89,7 @@ def _above(files: Sequence[Segment], number: int, begin: int) -> Segment | None:
 
 def segment_of(path: Path) -> Segment:
     """The whole of a file; without an end where it cannot be divided, or is too small to be."""
-    if str(path) == "-" or not path.is_file():
+    if str(path) == "-" or not (path.is_file() and os.access(path, os.R_OK)):
         return Segment(str(path))
     with path.open("rb") as file:
         sample = file.read(_PROBE)

@@ -21,6 +21,7 @@ SEED = "ValueError: Prefill context parallelism with the TRTLLM MHA prefill back
         (("replay", "{log}", "--sglang", "newest"), 2, "no release number"),
         (("replay", "{log}", "--command", "sglang serve 'unclosed"), 2, "--command"),
         (("replay", "{log}", "--since", "yesterday"), 2, "no time"),
+        (("replay", "{log}", "--since", "2199-01-01"), 0, "No failure in this span; 1 outside it."),
         (("replay", "{log}", "-o", "/no/such/folder/out"), 2, "cannot be written"),
         (("run", "{tmp}"), 2, "a folder, where a log file"),
         (("run",), 2, "nothing to follow"),
@@ -179,3 +180,12 @@ def test_no_secret_stands_in_an_error_a_configuration_or_a_draft(tmp_path):
         responder("rules", "new", f"ValueError: key api_key={secret} is wrong"),
     ):
         assert secret not in ran.stdout + ran.stderr
+
+
+def test_check_tells_of_a_folder_among_the_logs_and_of_a_channel_without_a_token(tmp_path):
+    config = tmp_path / "responder.toml"
+    config.write_text(f'[[server]]\nname = "a"\nlogs = ["{tmp_path}"]\n[slack]\nchannel = "#gpu"\n')
+    ran = responder("check", "--config", str(config), HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path))
+    assert ran.returncode == 69
+    assert f"fail  a: {tmp_path} is a folder" in ran.stdout
+    assert "Slack: a channel, and no token that this user can see" in ran.stdout
