@@ -3,10 +3,11 @@
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from getpass import getuser
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -24,20 +25,55 @@ from responder.store.database import Database, StoreError, open_database
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
 
 
+SYSTEMD_STATE = Path("/var/lib/responder")
+"""Where the daemon keeps its state under its unit."""
+
+_FILE = "responder.db"
+
+T = TypeVar("T", bound=Callable[..., object])
+
+
+def _by_state(ctx: click.Context, _: click.Parameter, state: Path | None) -> None:
+    if state is not None:
+        ctx.obj = state
+
+
+def _by_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
+    if path is not None:
+        ctx.obj = state_dir(read(path).config)
+
+
+def _which_daemon(command: T) -> T:
+    """Options that say whose incidents are meant, before the sub-command's name or behind it."""
+    file = click.Path(path_type=Path, readable=False)
+    config = click.option(
+        "--config",
+        type=file,
+        is_eager=True,  # so that --state has the last word
+        expose_value=False,
+        callback=_by_config,
+        help="The daemon's configuration.",
+    )
+    state = click.option(
+        "--state", type=file, expose_value=False, callback=_by_state, help="The folder of the daemon's state."
+    )
+    return state(config(command))
+
+
 @click.group()
-@click.option("--state", type=click.Path(path_type=Path, readable=False), help="The folder of the daemon's state.")
-@click.option(
-    "--config", "config_path", type=click.Path(path_type=Path, readable=False), help="The daemon's configuration."
-)
+@_which_daemon
 @click.pass_context
-def incidents(ctx: click.Context, state: Path | None, config_path: Path | None) -> None:
+def incidents(ctx: click.Context) -> None:
     """What the daemon knows: list, show, acknowledge, silence."""
-    ctx.obj = state or state_dir(read(config_path).config)
+    if ctx.obj is None:
+        own = state_dir(read(None).config)
+        ctx.obj = own if (own / _FILE).exists() or not (SYSTEMD_STATE / _FILE).exists() else SYSTEMD_STATE
 
 
 @incidents.command("list")
 @click.option("--status", type=click.Choice(["open", "acknowledged", "resolved"]))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per incident, a line each.")
+@_which_daemon
 @click.pass_obj
 def list_incidents(state: Path, status: Status | None, as_json: bool) -> None:
     """The incidents that changed last, newest first."""
@@ -60,6 +96,7 @@ def list_incidents(state: Path, status: Status | None, as_json: bool) -> None:
 @incidents.command()
 @click.argument("incident_id", metavar="ID")
 @click.option("--json", "as_json", is_flag=True)
+@_which_daemon
 @click.pass_obj
 def show(state: Path, incident_id: str, as_json: bool) -> None:
     """One incident, whole.  The first characters of its id are enough."""
@@ -71,6 +108,7 @@ def show(state: Path, incident_id: str, as_json: bool) -> None:
 @incidents.command()
 @click.argument("incident_id", metavar="ID")
 @click.option("--by", default=getuser, help="Who has it in hand.")
+@_which_daemon
 @click.pass_obj
 def ack(state: Path, incident_id: str, by: str) -> None:
     """Say that somebody has it in hand."""
@@ -87,6 +125,7 @@ def ack(state: Path, incident_id: str, by: str) -> None:
 @click.option("--server", help="Every incident of this server.")
 @click.option("--for", "duration", default="1h", show_default=True, metavar="TIME", help="30m, 1h, 2d.")
 @click.option("--by", default=getuser, help="Who decided it.")
+@_which_daemon
 @click.pass_obj
 def silence(state: Path, incident_id: str | None, rule: str | None, server: str | None, duration: str, by: str) -> None:
     """Tell nothing aloud for a while: of one incident, a rule or a server.  It ends by itself."""
@@ -105,7 +144,7 @@ def silence(state: Path, incident_id: str | None, rule: str | None, server: str 
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[Database]:
-    path = folder / "responder.db"
+    path = folder / _FILE
     try:
         there = path.exists()
     except OSError as error:

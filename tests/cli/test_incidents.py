@@ -39,3 +39,13 @@ def test_who_has_it_in_hand_is_shown_and_said_in_the_json(state: Path) -> None:
     assert not set(shown.stdout) & set(ACTIVE)
     as_json = responder("incidents", "--state", str(state), "show", "i007", "--json")
     assert '"acknowledged_by":"night shift"' in as_json.stdout.replace(": ", ":")
+
+
+def test_the_state_is_named_before_the_command_or_behind_it_or_by_the_configuration(state: Path) -> None:
+    config = state / "responder.toml"
+    config.write_text(f'[state]\ndir = "{state}"\n')
+    expected = responder("incidents", "--state", str(state), "list").stdout
+    assert expected
+    assert responder("incidents", "list", "--state", str(state)).stdout == expected
+    assert responder("incidents", "list", "--config", str(config)).stdout == expected
+    assert responder("incidents", "--config", "/no/such.toml", "list", "--state", str(state)).returncode != 0
