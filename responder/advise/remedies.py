@@ -154,10 +154,9 @@ class _Resolution:
         return Change(set=settings, unset=unset, env=env)
 
     def _unsets(self, flag: str) -> bool:
-        """Whether a flag is there to be removed: typed, or (the command unknown) one the release has."""
-        if self.command is None:
-            return self.flags.has(flag)
-        return True
+        """Whether a flag is there to be removed: typed; with the command unknown, in the release or in the message."""
+        named = (word for text in self.known.captures.values() for word in text.split())
+        return self.command is not None or self.flags.has(flag) or flag in named
 
     def _value(self, value: str | bool) -> str | bool | None:
         if isinstance(value, bool) or not value.startswith("="):

@@ -187,10 +187,14 @@ def no_action(incident: Incident) -> str:
 
 def depends(incident: Incident) -> str:
     """The sentence above several remedies."""
+    if not incident.gpu.sms and incident.server.version is None:
+        return "It depends on the GPUs or the sglang release, and neither is known here:"
     if not incident.gpu.sms:
         return "It depends on the GPUs, and they are not known here:"
     if incident.gpu.sm is None:
         return "This host holds different GPUs; it depends on which of them the server uses:"
+    if incident.server.version is None:
+        return "It depends on something that is not known here, such as the sglang release:"
     return "It depends on something that is not known here:"
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from responder.advise.command.launch import parse
 from responder.advise.respelled import respelled
+from tests.cli.helpers import responder
 
 LAUNCH = "python3 -m sglang.launch_server --model-path M "
 
@@ -47,3 +48,10 @@ def test_only_the_flag_that_the_message_names_is_changed():
     command = parse(LAUNCH + "--cuda-graph-max-bs 16 --nsa-prefill-backend fa3")
     (spec,) = respelled(command, "0.5.23", "unrecognized arguments: --nsa-prefill-backend fa3")
     assert spec.unset == ("--nsa-prefill-backend",)
+
+
+def test_a_flag_that_the_message_names_is_taken_out_though_the_command_is_not_known():
+    ran = responder("explain", "sglang serve: error: unrecognized arguments: --enable-prefill-context-parallel",
+                    "--sglang", "0.5.23")  # fmt: skip
+    assert "- --enable-prefill-context-parallel" in ran.stdout
+    assert "+ --enable-prefill-cp" in ran.stdout
