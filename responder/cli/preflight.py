@@ -105,12 +105,13 @@ def _told(result: Preflight, release: str | None) -> Iterator[str]:
         yield from ("", "Run instead:", "", result.relaunch.command, "")
         yield from (f"  {line}" for line in result.relaunch.diff)
     for refusal in result.unmended:
-        yield from ("", f"No change of flags mends this: {filled(refusal.rule.title, refusal.captures)}.")
+        how = "Mend this by hand" if result.steps else "No change of flags mends this"
+        yield from ("", f"{how}: {filled(refusal.rule.title, refusal.captures)}.")
     yield from (f"  {step}" for step in result.steps[:MOST_STEPS])
     if result.notes:
         yield from ("", *result.notes)
     if result.doubts and result.verdict != "unknown":
-        yield from ("", f"{len(result.doubts)} checks rest on what is not known here.")
+        yield from ("", f"{len(result.doubts)} checks rest on what is not known here; --json names them.")
 
 
 def _told_refusal(refusal: Refusal) -> Iterator[str]:
