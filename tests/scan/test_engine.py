@@ -1,6 +1,7 @@
 """Hyperscan finds the lines, regex confirms them on the line."""
 
 from collections import Counter
+from itertools import accumulate
 
 import pytest
 import regex
@@ -11,7 +12,7 @@ from responder.catalogue import Catalogue, Rule
 from responder.catalogue.rule import LoadedRule
 from responder.scan import Scanner, build_program
 from responder.scan.engine import HOT_SHARE
-from responder.scan.hot import LEAST_BLOCK
+from responder.scan.hot import LEAST_BLOCK, HotRules
 from responder.scan.program import Pattern, Program, compile_patterns
 
 
@@ -116,12 +117,27 @@ def test_a_rule_that_was_hot_is_looked_at_again(tmp_path):
     assert scan.counted.total() == before
 
 
-def test_an_expression_that_hyperscan_refuses_is_counted_by_its_fixed_text(tmp_path):
+def test_an_expression_that_hyperscan_refuses_is_counted_line_by_line():
     rule = Rule(id="hot", title="hot", kind="hang", role="cause", patterns=("a long enough text(?= here)",))
     patterns = (Pattern(text=rule.patterns[0].encode(), use="rule", rule=rule, needle=b"a long enough text"),)
     scan = Scanner(Program(patterns, compile_patterns(patterns)))
-    hits = scan.scan(b"a long enough text here\n" * 20_000)
+    hits = scan.scan(b"a long enough text here\na long enough text there\n" * 20_000)
     assert len(hits) + scan.counted["hot"] == 20_000
+
+
+def test_the_lines_of_every_rule_are_counted_as_regex_finds_them(catalogue, program):
+    """Anchors at the line's end, look-aheads, classes that hold a newline: all that the shipped expressions have."""
+    lines = [line for rule in catalogue.rules for sample in rule.sample for line in sample.text.encode().split(b"\n")]
+    data, ends = b"\n".join(lines) + b"\n", list(accumulate(len(line) + 1 for line in lines))
+    hot, wrong = HotRules(program), []
+    for rule, indexes in program.by_rule.items():
+        expressions = [regex.compile(program.patterns[index].text) for index in indexes]
+        expected = [
+            end - 1 for line, end in zip(lines, ends, strict=True) if any(one.search(line) for one in expressions)
+        ]
+        if hot.lines(rule, data) != expected:
+            wrong.append(rule)
+    assert wrong == []
 
 
 def test_a_pattern_that_takes_forever_is_set_aside_and_reported(tmp_path):
