@@ -90,6 +90,8 @@ def reads_of(segment: Segment) -> Iterator[Read]:
                 read = _read(segment, base, framed.pieces, arrived, Count(path, at + len(fresh), newlines))
                 base, chunk, inside = base + framed.end, chunk[framed.end :], framed.inside
                 newlines, more = 0, len(framed.pieces) >= MAX_PIECES
+                if not more and not inside and at + len(fresh) < segment.size and not chunk.strip(b"\0"):
+                    base, chunk = base + len(chunk), b""  # NULs in front of a line are kept by nobody
                 if chunk and not inside and not more and base + len(chunk) == segment.size:
                     read.blocks.append(Block(path, segment.file_id, base, chunk, partial=True, arrived=arrived))
                 yield read

@@ -44,7 +44,7 @@ class Sift:
 
     def finish(self) -> Iterator[Block]:
         """What has to be unwrapped before another file goes on."""
-        yield from self._resume(0)
+        yield from self._resume(ABOVE)
 
     @property
     def _in_the_midst(self) -> bool:

@@ -26,8 +26,8 @@ HOT_SHARE = 0.02
 _LEAST_HOT = 256
 _BYTES_PER_LINE = 128
 
-_STILL_LOOKED_AT = 16
-"""Lines of a block that are looked at of a pattern that was hot in the block before."""
+_STILL_LOOKED_AT = 8
+"""Lines of a block that are looked at of a rule that was hot in the block before: one of each GPU's process, mostly."""
 
 _Candidate = tuple[int, int, int]
 """A pattern, and start and end of a line that it may stand in."""

@@ -2,6 +2,7 @@
 
 import os
 import random
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -250,3 +251,17 @@ def test_a_file_that_gives_nothing_is_named_by_any_number_of_processes(program, 
     for jobs in (1, 2):
         with pytest.raises(UnreadableError, match=r"0\.log: no such file"):
             list(scan_parts(parts, program, catalogue.by_id, jobs))
+
+
+def test_a_run_of_nuls_is_passed_over_within_bounds(program, catalogue, tmp_path):
+    path = tmp_path / "server.log"
+    with path.open("wb") as file:
+        file.write(f"{HEALTHY[2]}\n".encode() * 2000)
+        file.seek(32 << 20, os.SEEK_CUR)
+        file.write(f"\n{ERRORS[1]}\n{HEALTHY[2]}\n".encode())
+    tracemalloc.start()
+    seen = seen_by(program, catalogue, [path], 1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [one.text for one in seen if one.matches] == [ERRORS[1]]
+    assert peak < 8 << 20
