@@ -5,7 +5,11 @@ The compiled patterns are input to native code, so nobody else may be able to wr
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def private_cache(folder: Path | None = None) -> Path | None:
@@ -36,6 +40,17 @@ def default_cache() -> Path:
         return Path(systemd)
     xdg = os.environ.get("XDG_CACHE_HOME")
     return Path(xdg) / "responder" if xdg else Path.home() / ".cache" / "responder"
+
+
+def read_cached(path: Path, decode: Callable[[bytes], T]) -> T | None:
+    """What a cache file holds; None where there is none.  A damaged or foreign one is deleted, to be made anew."""
+    try:
+        return decode(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except Exception:  # noqa: BLE001 - whatever the decoder says of bytes that it did not write
+        path.unlink(missing_ok=True)
+        return None
 
 
 def replace_cached(path: Path, content: bytes) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from responder import __version__
-from responder.catalogue.cache import private_cache, replace_cached
+from responder.catalogue.cache import private_cache, read_cached, replace_cached
 from responder.catalogue.problem import Problem, find_line, shown
 from responder.catalogue.rule import LoadedRule, Near, Origin, RemedySpec, Rule, Sample
 from responder.nouns import KINDS
@@ -80,11 +80,10 @@ def load_catalogue(paths: Sequence[Path] | None = None, *, cache: Path | None = 
     key = _stat_key(files)
     store = private_cache(cache)
     cached = store / f"rules-{key}.msgpack" if store else None
-    if cached is not None and cached.exists():
-        try:
-            return msgspec.msgpack.decode(cached.read_bytes(), type=Catalogue, dec_hook=_decode_path)
-        except (OSError, msgspec.MsgspecError):
-            cached.unlink(missing_ok=True)
+    decoder = msgspec.msgpack.Decoder(Catalogue, dec_hook=_decode_path)
+    known = read_cached(cached, decoder.decode) if cached is not None else None
+    if known is not None:
+        return known
     catalogue = read_rules(files)
     if cached is not None:
         replace_cached(cached, msgspec.msgpack.encode(catalogue, enc_hook=str))

@@ -26,7 +26,8 @@ class Sift:
         self._unwrapper, self._stream = unwrapper, stream
         self._left: deque[Block] = deque()
         """What was left out last, at least LEAST_SKIPPED bytes of it."""
-        self._kept = self._left_size = 0
+        self._left_size = 0
+        """How much was left out since something was unwrapped."""
 
     def feed(self, block: Block) -> Iterator[Block]:
         """What has to be unwrapped, in its order.  Each is to be scanned before the next is asked for."""
@@ -74,22 +75,29 @@ class Sift:
         """Of what was left out, the last `above` bytes; all of it where it is too little to be left out."""
         if self._left_size >= LEAST_SKIPPED:
             self._stream.skip()
-            while self._left and self._kept - len(self._left[0].data) >= above:
-                self._kept -= len(self._left.popleft().data)
-            if self._left and self._kept > above:
+            self._forget_all_but(above)
+            surplus = self._kept - above
+            if surplus > 0:
                 first = self._left.popleft()
-                self._left.appendleft(_slice(first, _line_start(first.data, self._kept - above), len(first.data)))
+                self._left.appendleft(_slice(first, _line_start(first.data, surplus), len(first.data)))
         yield from self._left
         self._left.clear()
-        self._kept = self._left_size = 0
+        self._left_size = 0
 
     def _leave(self, block: Block) -> None:
         """Leave these lines out, for now."""
         self._left.append(block)
         self._left_size += len(block.data)
-        self._kept += len(block.data)
-        while self._kept - len(self._left[0].data) >= LEAST_SKIPPED:
-            self._kept -= len(self._left.popleft().data)
+        self._forget_all_but(LEAST_SKIPPED)
+
+    @property
+    def _kept(self) -> int:
+        return sum(len(block.data) for block in self._left)
+
+    def _forget_all_but(self, least: int) -> None:
+        """Keep as few of the last blocks as hold at least so many bytes."""
+        while self._left and self._kept - len(self._left[0].data) >= least:
+            self._left.popleft()
 
 
 def _slice(block: Block, start: int, end: int) -> Block:

@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import hyperscan
 import msgspec
 
 from responder.catalogue import Rule
+from responder.scan.database import scannable
 from responder.scan.hot import HotRules
 from responder.scan.program import Pattern, Program
 
@@ -61,9 +61,9 @@ class Scanner:
         """Hits by rule id that were counted without being looked at, because the rule was hot."""
         self.set_aside: dict[int, str] = {}
         """Patterns that timed out, by index, with the text for the report.  They fire no more."""
-        self._scratch = hyperscan.Scratch(program.database)
+        self._whole = scannable(program.database)
         self._confirm: dict[int, Any] = {}
-        self._hot = HotRules(program)
+        self._hot = HotRules(program, self.stands)
 
     def scan(self, data: bytes, *, harmless: bool = True) -> list[LineHit]:
         """The lines of a block on which a confirmed pattern fired, in their order.
@@ -161,10 +161,14 @@ class Scanner:
                 stops.append(size if stop < 0 else stop)
 
         if data:
-            database, scratch = self._hot.database(size) or (self.program.database, self._scratch)
+            database, scratch = self._hot.database(size) or self._whole
             database.scan(data, on_match, scratch=scratch)
         found = sorted((index, stops) for number, stops in ends.items() for index in users[number])
         return {index for number in raised for index in users[number]}, found
+
+    def stands(self, index: int, data: bytes, start: int, stop: int) -> bool:
+        """Whether a pattern, given by its index, stands in the line of a block that begins and ends there."""
+        return self._confirmed(index, self.program.patterns[index], data, start, stop) is not None
 
     def _confirmed(
         self, index: int, pattern: Pattern, data: bytes, start: int, stop: int

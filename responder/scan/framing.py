@@ -13,6 +13,7 @@ from itertools import islice
 import msgspec
 
 from responder.scan.engine import LineHit, Match, Scanner, text
+from responder.scan.program import Program
 from responder.scan.quoted import without_quoted
 from responder.scan.seen import Aside, Frame, Seen, Traceback
 from responder.sources.block import Block, Origin
@@ -77,8 +78,6 @@ class StreamScan:
 
     def __init__(self, scanner: Scanner, *, begins: bool = True) -> None:
         """`begins` is False where more of the log stands above the first block."""
-        self.program = scanner.program
-        """Whose rules fire."""
         self._scanner = scanner
         self._tail: deque[tuple[Block, bytes]] = deque()
         """The last blocks, with what rules saw of them; joined only where something fires."""
@@ -139,6 +138,11 @@ class StreamScan:
         self._joined = None
         while self._tail_size - len(self._tail[0][1]) >= CONTEXT_BYTES:
             self._tail_size -= len(self._tail.popleft()[1])
+
+    @property
+    def program(self) -> Program:
+        """Whose rules fire."""
+        return self._scanner.program
 
     @property
     def is_open(self) -> bool:

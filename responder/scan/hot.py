@@ -2,38 +2,36 @@
 
 import contextlib
 import re
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
 
 import hyperscan
 
-from responder.scan.needle import TOKEN
+from responder.scan.database import Scannable, compiled, scannable
+from responder.scan.needle import TOKEN, unnamed_tokens
 from responder.scan.program import Pattern, Program, compile_patterns
 
 LEAST_BLOCK = 256 * 1024
 """Bytes of a block for which it pays to scan with a database of its own, which takes a fifth of a second to compile."""
 
-CONFIRM_SECONDS = 0.25
-"""How long one pattern may work on one line before it is taken not to stand there: a healthy one takes microseconds."""
-
 MOST_SETS = 4
 """Sets of hot rules for which one is compiled.  After that, what is hot is found on every line, and slowly."""
 
-_Scannable = tuple[Any, Any]
-"""A database and scratch space for it."""
+Stands = Callable[[int, bytes, int, int], bool]
+"""Whether a pattern, given by its index, stands in the line of a block that begins and ends there."""
 
 
 class HotRules:
     """What was hot in the block before, and how it is found while it stays so.  Not to be shared between threads."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, stands: Stands) -> None:
+        """`stands` is asked of each line that Hyperscan alone cannot be sure of."""
         self.rules: frozenset[str] = frozenset()
         """Their ids."""
-        self._program = program
-        self._by_rules: dict[frozenset[str], _Scannable] = {}
-        self._counters: dict[str, _Counter] = {}
+        self._program, self._stands = program, stands
+        self._by_rules: dict[frozenset[str], Scannable] = {}
+        self._finders: dict[str, tuple[Scannable, bool]] = {}
 
-    def database(self, size: int) -> _Scannable | None:
+    def database(self, size: int) -> Scannable | None:
         """What to scan a block of so many bytes with: what only hot rules look for is found once in it.
 
         None for the program's own database.
@@ -43,15 +41,15 @@ class HotRules:
         found = self._by_rules.get(self.rules)
         if found is None and len(self._by_rules) < MOST_SETS:
             once = [index for rule in self.rules for index in self._program.by_rule[rule]]
-            found = self._by_rules[self.rules] = _scannable(compile_patterns(self._program.patterns, once))
+            found = self._by_rules[self.rules] = scannable(compile_patterns(self._program.patterns, once))
         return found
 
     def lines(self, rule: str, data: bytes) -> list[int]:
         """The ends of the lines that a rule fires on, ascending."""
-        counter = self._counters.get(rule)
-        if counter is None:
-            patterns = [self._program.patterns[index] for index in self._program.by_rule[rule]]
-            counter = self._counters[rule] = _counter(patterns)
+        indexes = self._program.by_rule[rule]
+        if rule not in self._finders:
+            self._finders[rule] = _finder([self._program.patterns[index] for index in indexes])
+        (database, scratch), sure = self._finders[rule]
         stops: set[int] = set()
         find, size = data.find, len(data)
 
@@ -59,36 +57,19 @@ class HotRules:
             stop = find(b"\n", end)
             stops.add(size if stop < 0 else stop)
 
-        database, scratch = counter.scannable
         database.scan(data, on_match, scratch=scratch)
-        return [stop for stop in sorted(stops) if counter.holds(data, stop)] if counter.confirmed_by else sorted(stops)
+        if sure:
+            return sorted(stops)
+        lines = ((data.rfind(b"\n", 0, stop) + 1, stop) for stop in sorted(stops))
+        return [stop for start, stop in lines if any(self._stands(index, data, start, stop) for index in indexes)]
 
 
-class _Counter(NamedTuple):
-    """How the lines are found that a rule fires on."""
+def _finder(patterns: Sequence[Pattern]) -> tuple[Scannable, bool]:
+    """What finds the lines that one of a rule's patterns stands in, and whether it finds no others.
 
-    scannable: _Scannable
-    confirmed_by: Sequence[Any] = ()
-    """Expressions of which one must stand in the line; none where the database finds nothing but matches."""
-
-    def holds(self, data: bytes, stop: int) -> bool:
-        """Whether the rule fires on the line that ends there."""
-        line = data[data.rfind(b"\n", 0, stop) + 1 : stop]
-        return any(_stands(expression, line) for expression in self.confirmed_by)
-
-
-def _stands(expression: Any, line: bytes) -> bool:
-    try:
-        return expression.search(line, timeout=CONFIRM_SECONDS) is not None
-    except TimeoutError:
-        return False
-
-
-def _counter(patterns: Sequence[Pattern]) -> _Counter:
-    """A database that reports each line once, at its end; more often where an expression has an anchor there.
-
-    Where an expression cannot be kept to one line, or Hyperscan refuses it so, each place where it may stand is
-    reported instead, and confirmed: ten times as slow.
+    Each line is reported once, at its end; more often where an expression has an anchor there.  Where an expression
+    cannot be kept to one line, or Hyperscan refuses it so, each place where it may stand is reported instead, to be
+    confirmed: ten times as slow.
     """
     kept = [within_line(pattern.text.decode()) for pattern in patterns]
     if None not in kept:
@@ -96,11 +77,8 @@ def _counter(patterns: Sequence[Pattern]) -> _Counter:
         anchored = [expression.encode() for expression in kept if expression and _ends_line(expression)]
         either = [f"(?:{'|'.join(free)})[^\n]*$".encode()] if free else []
         with contextlib.suppress(hyperscan.error):
-            return _Counter(_scannable(_compile([*either, *anchored])))
-    import regex
-
-    places = [re.escape(pattern.needle) if pattern.needle else pattern.text for pattern in patterns]
-    return _Counter(_scannable(_compile(places)), [regex.compile(pattern.text) for pattern in patterns])
+            return scannable(compiled([*either, *anchored])), True
+    return scannable(compiled([re.escape(one.needle) if one.needle else one.text for one in patterns])), False
 
 
 def _ends_line(expression: str) -> bool:
@@ -114,7 +92,7 @@ def within_line(expression: str) -> str | None:
     None where that cannot be said so.
     """
     said = ""
-    for token in TOKEN.finditer(re.sub(r"\(\?P<\w+>", "(?:", expression)):
+    for token in unnamed_tokens(expression):
         text, cls = token[0], token["cls"]
         if cls and not cls.startswith("[^") and re.search(r"\\[sWD]", cls):
             return None
@@ -125,13 +103,3 @@ def within_line(expression: str) -> str | None:
 
 
 _WITHIN = {r"\s": r"[^\S\n]", r"\W": r"[^\w\n]", r"\D": r"[^\d\n]"}
-
-
-def _compile(expressions: list[bytes]) -> Any:
-    database, count = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK), len(expressions)
-    database.compile(expressions=expressions, ids=list(range(count)), elements=count, flags=hyperscan.HS_FLAG_MULTILINE)
-    return database
-
-
-def _scannable(database: Any) -> _Scannable:
-    return database, hyperscan.Scratch(database)

@@ -19,6 +19,11 @@ _FLAGS = re.compile(r"\(\?[a-zA-Z-]+[:)]")
 _NAMED = re.compile(r"\\[xuUNpPkgQE0-9]")
 
 
+def unnamed_tokens(expression: str) -> list[re.Match[str]]:
+    """The pieces of an expression, its groups without their names."""
+    return list(TOKEN.finditer(re.sub(r"\(\?P<\w+>", "(?:", expression)))
+
+
 def needle_of(pattern: str) -> str:
     """The longest text that every match of `pattern` holds as it stands; empty where there is none."""
     return max(_runs(pattern), key=len, default="")

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +21,9 @@ import msgspec
 from msgspec.structs import replace
 
 from responder.catalogue import Catalogue, Problem, Rule
-from responder.catalogue.cache import private_cache, replace_cached
+from responder.catalogue.cache import private_cache, read_cached, replace_cached
 from responder.catalogue.problem import find_line, shown
+from responder.scan.database import compiled, restored
 from responder.scan.needle import cut_needle, is_plain, needle_of, pairs_of
 
 Use = Literal["rule", "frame", "near", "traceback"]
@@ -32,7 +34,6 @@ TRACEBACK = rb"Traceback \(most recent call last\)"
 VERSION: str = hyperscan.__version__  # type: ignore[attr-defined, unused-ignore]
 """Of the binding: a database is good for no other."""
 
-_FLAGS = hyperscan.HS_FLAG_MULTILINE
 _FORM = 5
 """Of what is cached: raised whenever the same patterns would be looked for in another way."""
 
@@ -107,10 +108,9 @@ def build_program(catalogue: Catalogue, *, cache: Path | None = None) -> tuple[P
     expressions = tuple(patterns_of(catalogue.rules))
     folder = private_cache(cache)
     cached = folder / f"patterns-{_key(expressions)}.msgpack" if folder else None
-    if cached is not None:
-        program = _load(cached, expressions)
-        if program is not None:
-            return program, []
+    program = read_cached(cached, partial(_decoded, cached, expressions)) if cached is not None else None
+    if program is not None:
+        return program, []
     problems: list[Problem] = []
     patterns = _with_needles(catalogue.rules)
     database = _whole(patterns)
@@ -208,17 +208,10 @@ def compile_patterns(patterns: tuple[Pattern, ...], once: Collection[int] = ()) 
     """
     users = _users(patterns)
     single = {*once, *(index for index, pattern in enumerate(patterns) if pattern.is_shield)}
-    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile(
-        expressions=[re.escape(text) if fixed else text for text, fixed in users],
-        ids=list(range(len(users))),
-        elements=len(users),
-        flags=[
-            _FLAGS | hyperscan.HS_FLAG_SINGLEMATCH if single.issuperset(indexes) else _FLAGS
-            for indexes in users.values()
-        ],
+    return compiled(
+        [re.escape(text) if fixed else text for text, fixed in users],
+        [single.issuperset(indexes) for indexes in users.values()],
     )
-    return database
 
 
 def _covers_record(pattern: Pattern) -> bool:
@@ -236,30 +229,15 @@ def _users(patterns: tuple[Pattern, ...]) -> dict[tuple[bytes, bool], list[int]]
 def _key(patterns: tuple[Pattern, ...]) -> str:
     digest = hashlib.sha256(b"\0".join(pattern.text for pattern in patterns))
     digest.update(repr([index for index, pattern in enumerate(patterns) if pattern.is_shield]).encode())
-    digest.update(f"{_FORM}/{LEAST_NEEDLE}/{int(_FLAGS)}/{VERSION}/{os.uname().machine}/{sys.version}".encode())
+    digest.update(f"{_FORM}/{LEAST_NEEDLE}/{VERSION}/{os.uname().machine}/{sys.version}".encode())
     return digest.hexdigest()[:24]
 
 
-def _load(path: Path, patterns: tuple[Pattern, ...]) -> Program | None:
-    try:
-        compiled = msgspec.msgpack.decode(path.read_bytes(), type=_Compiled)
-        database = restored(compiled.database)
-        found = zip(patterns, compiled.needles, compiled.plain, strict=True)
-        patterns = tuple(replace(one, needle=needle, plain=plain) if needle else one for one, needle, plain in found)
-        return Program(patterns, database, path)
-    except FileNotFoundError:
-        return None
-    except Exception:  # noqa: BLE001 - a damaged or foreign database is compiled anew, whatever the binding says
-        path.unlink(missing_ok=True)
-        return None
-
-
-def restored(dumped: bytes) -> Any:
-    """A database that was dumped by this very version on this kind of machine.  Raises what the binding raises."""
-    database = hyperscan.loadb(dumped, hyperscan.HS_MODE_BLOCK)
-    # The binding leaves a loaded database without scratch space; a scan would fail.
-    database.scratch = hyperscan.Scratch(database)
-    return database
+def _decoded(path: Path, patterns: tuple[Pattern, ...], content: bytes) -> Program:
+    kept = msgspec.msgpack.decode(content, type=_Compiled)
+    found = zip(patterns, kept.needles, kept.plain, strict=True)
+    patterns = tuple(replace(one, needle=needle, plain=plain) if needle else one for one, needle, plain in found)
+    return Program(patterns, restored(kept.database), path)
 
 
 def _save(path: Path, patterns: tuple[Pattern, ...], database: Any) -> None:

@@ -9,13 +9,13 @@ import hashlib
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import hyperscan
 
-from responder.catalogue.cache import replace_cached
-from responder.scan.needle import TOKEN, needle_of
-from responder.scan.program import Pattern, Program, restored
+from responder.catalogue.cache import read_cached, replace_cached
+from responder.scan.database import Scannable, compiled, restored, scannable
+from responder.scan.needle import needle_of, unnamed_tokens
+from responder.scan.program import Pattern, Program
 
 MOST_SPOTS = 32
 """Where more is found in a block, all of it is unwrapped: looking at each spot would cost more."""
@@ -36,9 +36,8 @@ _COLOUR = rb"\x1b|\\u001[bB]"
 class Sieve:
     """What must stand in wrapped bytes before any rule can fire on the lines inside."""
 
-    def __init__(self, database: Any) -> None:
-        self._database = database
-        self._scratch = hyperscan.Scratch(database)
+    def __init__(self, scannable: Scannable) -> None:
+        self._scannable = scannable
 
     def spots(self, data: bytes) -> list[int] | None:
         """Where something may stand, ascending: positions in its line or at the line's end.  None for too many."""
@@ -48,8 +47,9 @@ class Sieve:
             found.append(end)
             return len(found) > MOST_SPOTS
 
+        database, scratch = self._scannable
         try:
-            self._database.scan(data, on_match, scratch=self._scratch)
+            database.scan(data, on_match, scratch=scratch)
         except hyperscan.ScanTerminated:
             return None
         return sorted(found)
@@ -62,34 +62,18 @@ def sieve_of(program: Program, parts: tuple[bytes, ...]) -> Sieve:
     `parts` are expressions for what wrappers write where they cut a line: a text may stand across the cut.
     """
     cached = _beside(program.cached, parts) if program.cached is not None else None
-    database = _load(cached) if cached is not None else None
+    database = read_cached(cached, restored) if cached is not None else None
     if database is None:
         wanted = (pattern for pattern in program.patterns if not pattern.is_shield)
-        database = _compile(sorted({_COLOUR, *parts, *map(_form, wanted)}))
+        database = compiled(sorted({_COLOUR, *parts, *map(_form, wanted)}))
         if cached is not None:
             replace_cached(cached, hyperscan.dumpb(database))
-    return Sieve(database)
+    return Sieve(scannable(database))
 
 
 def _beside(path: Path, parts: tuple[bytes, ...]) -> Path:
     digest = hashlib.sha256(b"\0".join([path.name.encode(), b"%d" % _FORM, *parts]))
     return path.with_name(f"sieve-{digest.hexdigest()[:24]}.hs")
-
-
-def _compile(forms: list[bytes]) -> Any:
-    database, count = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK), len(forms)
-    database.compile(expressions=forms, ids=list(range(count)), elements=count, flags=hyperscan.HS_FLAG_MULTILINE)
-    return database
-
-
-def _load(path: Path) -> Any | None:
-    try:
-        return restored(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except Exception:  # noqa: BLE001 - a damaged or foreign database is compiled anew, whatever the binding says
-        path.unlink(missing_ok=True)
-        return None
 
 
 def _form(pattern: Pattern) -> bytes:
@@ -107,7 +91,7 @@ _ESCAPED = r"\\(?:u[0-9a-fA-F]{4}|.)"
 
 def widened(expression: str) -> str:
     """The expression without its anchors, and with each character as itself or as JSON escapes it."""
-    tokens = list(TOKEN.finditer(re.sub(r"\(\?P<\w+>", "(?:", expression)))
+    tokens = unnamed_tokens(expression)
     pairs = zip(tokens, [*tokens[1:], None], strict=True)
     return "".join(_widened(token, after is not None and bool(after["count"])) for token, after in pairs)
 

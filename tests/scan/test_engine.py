@@ -129,7 +129,7 @@ def test_the_lines_of_every_rule_are_counted_as_regex_finds_them(catalogue, prog
     """Anchors at the line's end, look-aheads, classes that hold a newline: all that the shipped expressions have."""
     lines = [line for rule in catalogue.rules for sample in rule.sample for line in sample.text.encode().split(b"\n")]
     data, ends = b"\n".join(lines) + b"\n", list(accumulate(len(line) + 1 for line in lines))
-    hot, wrong = HotRules(program), []
+    hot, wrong = HotRules(program, Scanner(program).stands), []
     for rule, indexes in program.by_rule.items():
         expressions = [regex.compile(program.patterns[index].text) for index in indexes]
         expected = [
